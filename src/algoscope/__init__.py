@@ -1,0 +1,28 @@
+"""algoscope finds out which algorithm a transformer has learned.
+
+The public names load on first use, so that `algoscope --help` need not wait for torch.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from algoscope import algorithms, matching, tasks
+    from algoscope.matching import compare
+    from algoscope.trace import Prompts, Trace
+
+_HOME = {"Prompts": "trace", "Trace": "trace", "compare": "matching"}  # where a public name that is not a room lives
+
+__all__ = ["Prompts", "Trace", "algorithms", "compare", "matching", "tasks"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"algoscope has no attribute {name!r}; it has {', '.join(__all__)}")
+    if name in _HOME:
+        return getattr(importlib.import_module(f"algoscope.{_HOME[name]}"), name)
+    return importlib.import_module(f"algoscope.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

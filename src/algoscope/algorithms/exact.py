@@ -1,0 +1,53 @@
+"""Closed forms: the answers that the iterations converge to, and the answer that uses nothing."""
+
+from dataclasses import dataclass
+
+import torch
+
+from algoscope import arguments
+from algoscope.algorithms.algorithm import Algorithm
+from algoscope.algorithms.least_squares import LeastSquares, weights_trace
+from algoscope.trace import Prompts, Trace
+
+
+@dataclass(frozen=True)
+class OrdinaryLeastSquares(Algorithm):
+    """w = S⁺Xᵀy, the least-squares solution of minimum norm. One stage, labeled 0.
+
+    Gauss 1809; the pseudo-inverse S⁺ is Moore's (1920) and Penrose's (1955).
+    """
+
+    def trace(self, prompts: Prompts) -> Trace:
+        problem = LeastSquares.of(prompts)
+        return problem.trace(self.name, [0], [problem.solution])
+
+
+@dataclass(frozen=True)
+class Ridge(Algorithm):
+    """w = (S + ρI)⁻¹Xᵀy. With ρ = σ², the variance of the noise, it is the Bayes-optimal answer for w ~ N(0, I).
+
+    Tikhonov 1943; Hoerl and Kennard 1970. `ridge` is ρ; None takes σ² from the prompts, and ρ = 0 is ordinary least
+    squares. One stage, labeled 0.
+    """
+
+    ridge: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.ridge is not None:
+            arguments.number("ridge", self.ridge)
+
+    def trace(self, prompts: Prompts) -> Trace:
+        problem = LeastSquares.of(prompts, prompts.noise**2 if self.ridge is None else self.ridge)
+        return problem.trace(self.name, [0], [problem.solution])
+
+
+@dataclass(frozen=True)
+class Zero(Algorithm):
+    """w = 0: the null. What does not fit better than this has not been identified. One stage, labeled 0."""
+
+    def trace(self, prompts: Prompts) -> Trace:
+        batch, positions, targets = prompts.target_columns.shape
+        weights = torch.zeros(1, batch, positions, prompts.dim, targets, dtype=torch.float64, device=prompts.x.device)
+        solved = prompts.target_columns[:, :-1].abs().sum(-1).cumsum(1) == 0  # so long as all targets were zero
+        converged = torch.nn.functional.pad(solved, (1, 0), value=True)[None]
+        return weights_trace(self.name, [0], prompts, weights, converged)

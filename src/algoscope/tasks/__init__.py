@@ -1,0 +1,6 @@
+"""What has to be solved: distributions of prompts. One file a family."""
+
+from algoscope.tasks.regression import LinearRegression
+from algoscope.tasks.task import Task
+
+__all__ = ["LinearRegression", "Task"]
