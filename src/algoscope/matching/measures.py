@@ -1,0 +1,138 @@
+"""How alike two traces are. A measure gives one value a sequence; its mean over the sequences is the similarity."""
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from algoscope.trace import Trace
+
+VANISHED = 1e-9  # a residual this small, relative to the target, is rounding: it has a size but no direction
+
+
+class Measure(ABC):
+    """`per_sequence[b, i, j]` compares stage i of one trace with stage j of another on sequence b, at positions `at`."""
+
+    name: ClassVar[str]
+    larger_is_closer: ClassVar[bool] = True
+    resolution: ClassVar[float] = 1e-12  # smaller differences are rounding
+
+    @abstractmethod
+    def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]: ...
+
+    @abstractmethod
+    def null(self, like: Trace) -> Trace:
+        """A trace of one stage on the same prompts that has used none of the examples."""
+
+
+class ErrorSimilarity(Measure):
+    """Cosine of the residual sequences (Fu et al., eq. 10). NaN where a residual vanishes or is not finite.
+
+    At a single position a sequence has only one residual, so the cosine is taken over the batch there, and the value of a
+    sequence is its influence on that cosine (the mean is the cosine itself).
+    """
+
+    name = "errors"
+
+    def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
+        ra, rb = _residual_rows(a, at), _residual_rows(b, at)
+        if int(at.sum()) > 1:
+            return _unit(ra, _scale(b, at)) @ _unit(rb, _scale(b, at)).mT
+        pooled = _scale(b, at).square().sum().sqrt()
+        ua, ub = (_unit(rows.movedim(0, -2).flatten(1), pooled[None]) for rows in (ra, rb))  # one vector over the batch
+        products = torch.einsum("ibm,jbm->bij", *(u.unflatten(1, (ra.shape[0], -1)) for u in (ua, ub)))
+        shares = [u.unflatten(1, (ra.shape[0], -1)).square().sum(-1).mT for u in (ua, ub)]  # [batch, stages], sum to 1
+        cosine = products.sum(0)
+        influence = products - cosine / 2 * (shares[0][:, :, None] + shares[1][:, None, :])
+        return cosine + ra.shape[0] * influence
+
+    def null(self, like: Trace) -> Trace:
+        return _zeros(like)
+
+
+class WeightSimilarity(Measure):
+    """Cosine of the weight vectors, averaged over positions (Fu et al., similarity of induced weights).
+
+    A zero vector has similarity zero with everything.
+    """
+
+    name = "weights"
+
+    def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
+        ua, ub = (torch.nn.functional.normalize(_weight_rows(trace, at), dim=-1, eps=1e-300) for trace in (a, b))
+        return torch.einsum("bpid,bpjd->bpij", ua, ub).mean(1)
+
+    def null(self, like: Trace) -> Trace:
+        return _zeros(like)
+
+
+class PredictionDistance(Measure):
+    """Mean squared distance of the predictions, divided by E[y²]. It sees the scale that a cosine hides."""
+
+    name = "distance"
+    larger_is_closer = False
+    resolution = 1e-24
+
+    def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
+        ra, rb = _residual_rows(a, at), _residual_rows(b, at)
+        columns = [(ra[:, i, None] - rb).square().mean(-1) for i in range(len(a))]
+        return torch.stack(columns, dim=1) / a.prompts.normalizer()
+
+    def null(self, like: Trace) -> Trace:
+        return _zeros(like)
+
+
+class Agreement(Measure):
+    """Share of equal values, for traces of discrete things. The null always says the most common target."""
+
+    name = "agreement"
+
+    def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
+        va, vb = (trace.values[:, :, at.to(trace.values.device)].flatten(2).movedim(0, 1).cpu() for trace in (a, b))
+        return torch.stack([(va[:, i, None] == vb).double().mean(-1) for i in range(len(a))], dim=1)
+
+    def null(self, like: Trace) -> Trace:
+        common = like.prompts.y.flatten().mode().values
+        return replace(_zeros(like), values=common.to(like.values.dtype).expand(1, *like.prompts.y.shape))
+
+
+MEASURES: dict[str, Measure] = {
+    measure.name: measure for measure in (ErrorSimilarity(), WeightSimilarity(), PredictionDistance(), Agreement())
+}
+
+
+def errors_vanish(trace: Trace, at: Bool[Tensor, "positions"]) -> bool:
+    """Whether some stage is right up to rounding on a sequence, so that its residual has no direction to compare."""
+    norms = _residual_rows(trace, at).norm(dim=-1)
+    scale = _scale(trace, at)[:, None]
+    if int(at.sum()) == 1:
+        norms, scale = norms.norm(dim=0), scale.norm()
+    return bool((norms <= VANISHED * scale).any())
+
+
+def _residual_rows(trace: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch stages coordinates"]:
+    return trace.residuals().cpu()[:, :, at].flatten(2).movedim(0, 1)
+
+
+def _weight_rows(trace: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch positions stages coordinates"]:
+    if trace.weights is None:
+        raise ValueError(f"measure 'weights' needs traces with weights; the trace of {trace.name} has none")
+    return trace.weights.cpu()[:, :, at].double().flatten(3).movedim(0, 2)
+
+
+def _scale(trace: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch"]:
+    return trace.prompts.target_columns.cpu().double()[:, at].flatten(1).norm(dim=1)
+
+
+def _unit(rows: Float[Tensor, "*batch stages coordinates"], scale: Tensor) -> Tensor:
+    norms = rows.norm(dim=-1, keepdim=True)
+    direction = norms > VANISHED * scale[..., None, None] if rows.ndim == 3 else norms > VANISHED * scale
+    return torch.where(direction & norms.isfinite(), rows / norms, torch.nan)
+
+
+def _zeros(like: Trace) -> Trace:
+    weights = None if like.weights is None else torch.zeros_like(like.weights[:1])
+    return Trace("Zero", torch.zeros_like(like.values[:1]), (0,), like.prompts, weights)
