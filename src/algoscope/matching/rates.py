@@ -2,16 +2,17 @@
 
 A law is a path through the similarity matrix, from some step at the first informative stage to some step at the last:
 constant, straight, or by equal factors. The growing ones have the same two free ends and differ only in the way between,
-so neither wins by being more flexible. A match is called linear or exponential when
+so neither wins by being more flexible. What a path *loses* is the similarity between it and the best step at each stage.
+A match is called linear or exponential when, in the bootstrap,
 
-1. the better path leads the other, and the best constant step, in the bootstrap (the interval of its lead is above zero), and
-2. it recovers at least `RECOVERED` of what choosing the step freely at each stage gains over one constant step.
+1. the other growing path loses at least `TIMES` as much, and
+2. the better one loses less than one constant step does, and recovers at least `RECOVERED` of what that loses.
 
-Otherwise it is "constant" (no growing path leads) or "undecided".
+Otherwise it is "constant" (no growing path loses less) or "undecided".
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import torch
@@ -23,8 +24,9 @@ from algoscope.matching.compare import Match
 
 Law: TypeAlias = Literal["constant", "linear", "exponential", "undecided"]
 FEWEST = 3  # stages: two always lie on every path
+TIMES = 2.0
 RECOVERED = 0.9
-COARSE, FINE = 41, 21  # candidates for each end of a path: over all steps, then around the best
+COARSE, FINE = 41, 11  # candidates for each end of a path: over all steps, then around the best
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,9 @@ class RateLaw:
     """How the matching step grows with the stage (with its label where all labels are numbers, else with its rank).
 
     `growth` is the number of steps per stage for a linear law and the factor per stage for an exponential one, with its
-    interval `low`, `high`. `lead` is the mean similarity per stage by which the straight path leads the one of equal
-    factors (negative: it trails), with its interval. `recovered` is criterion 2. `used` are the stages it rests on:
-    those that beat the null and are not yet at b's last step, beyond which nothing can be seen.
+    interval `low`, `high`. `lost` is the mean similarity per stage that each path loses, and `recovered` is what the
+    better one recovers of the constant one's loss. `used` are the stages the law rests on: those that beat the null and
+    are not yet at b's last step, beyond which nothing can be seen.
     """
 
     law: Law
@@ -43,10 +45,8 @@ class RateLaw:
     growth: float = float("nan")
     low: float = float("nan")
     high: float = float("nan")
-    lead: float = float("nan")
-    lead_low: float = float("nan")
-    lead_high: float = float("nan")
     recovered: float = float("nan")
+    lost: Mapping[str, float] = field(default_factory=dict)
 
 
 def rate_law(match: Match) -> RateLaw:
@@ -81,28 +81,27 @@ def inseparable(laws: Mapping[str, RateLaw]) -> list[tuple[str, ...]]:
 
 
 def _decide(search: "_Search", confidence: float, used: tuple[object, ...]) -> RateLaw:
-    linear, exponential, constant = (search.best(law) for law in ("linear", "exponential", "constant"))
-    lead = linear.kept - exponential.kept
-    lead_low, lead_high = (float(end) for end in interval(lead[1:], confidence))
-    better = linear if float(lead[0]) > 0 else exponential
-    moves = better.kept - constant.kept
-    free = float(search.matrices[0].amax(1).mean())
-    recovered = float(moves[0]) / max(free - float(constant.kept[0]), 1e-300)
-    low, high = (float(end) for end in interval(better.growth[1:], confidence))
+    paths = {law: search.best(law) for law in ("constant", "linear", "exponential")}
+    lost = {law: search.matrices.amax(2).mean(1) - path.kept for law, path in paths.items()}
+    better, other = sorted(("linear", "exponential"), key=lambda law: float(lost[law][0]))
+    gain = (lost["constant"] - lost[better]).clamp(min=0)
+    margin = lost[other] - TIMES * lost[better]
+    recovered = float(gain[0] / lost["constant"][0].clamp(min=1e-300))
     law: Law = "undecided"
-    if float(interval(moves[1:], confidence)[0]) <= 1e-9:
-        law, reason = "constant", "no growing path keeps more similarity than one constant step"
-    elif lead_low <= 0 <= lead_high:
-        reason = "a straight path and one of equal factors keep the same similarity"
+    if float(interval(gain[1:], confidence)[0]) <= 1e-9:
+        law, reason = "constant", "no growing path loses less similarity than one constant step"
     elif recovered < RECOVERED:
-        reason = f"neither path follows the best steps (the better one recovers {recovered:.0%})"
-    elif better is linear:
-        law, reason = "linear", "a straight path keeps more similarity than one of equal factors"
+        reason = f"no path follows the best steps (the better one recovers {recovered:.0%} of the constant one's loss)"
+    elif float(interval(margin[1:], confidence)[0]) <= 0:
+        reason = "a straight path and one of equal factors follow the best steps about equally well"
+    elif better == "linear":
+        law, reason = "linear", "a straight path follows the best steps, one of equal factors does not"
     else:
-        law, reason = "exponential", "a path of equal factors keeps more similarity than a straight one"
-    return RateLaw(
-        law, reason, used, float(better.growth[0]), low, high, float(lead[0]), lead_low, lead_high, recovered
-    )
+        law, reason = "exponential", "a path of equal factors follows the best steps, a straight one does not"
+    growth = paths["constant" if law == "constant" else better].growth
+    low, high = (float(end) for end in interval(growth[1:], confidence))
+    sample = {law: float(loss[0]) for law, loss in lost.items()}
+    return RateLaw(law, reason, used, float(growth[0]), low, high, recovered, sample)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,10 +121,10 @@ class _Search:
     def best(self, law: str) -> _Path:
         """The ends are found among `COARSE` columns each, then refined in `FINE` parts around the best of each draw."""
         last = len(self.labels) - 1
-        coarse = torch.linspace(0, last, COARSE, dtype=torch.float64)
+        coarse = torch.linspace(0, last, min(COARSE, last + 1), dtype=torch.float64)
         grid = torch.cartesian_prod(coarse, coarse)[None] if law != "constant" else coarse[None, :, None].expand(-1, -1, 2)
         ends = self._closest(grid, law)
-        around = torch.linspace(-1, 1, FINE, dtype=torch.float64) * last / (COARSE - 1)
+        around = torch.linspace(-1, 1, FINE, dtype=torch.float64) * float(coarse[1])
         nearby = torch.cartesian_prod(around, around) if law != "constant" else around[:, None].expand(-1, 2)
         ends = self._closest((ends[:, None] + nearby).clamp(0, last), law)
         start, stop = self._label(ends).unbind(-1)
