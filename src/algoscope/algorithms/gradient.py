@@ -13,6 +13,7 @@ from algoscope import arguments
 from algoscope.algorithms.algorithm import Algorithm
 from algoscope.algorithms.least_squares import LeastSquares, prefixes
 from algoscope.algorithms.powers import power_of_one_minus
+from algoscope.randomness import stream
 from algoscope.trace import Prompts, Trace
 
 Rate: TypeAlias = float | Literal["best"]
@@ -62,7 +63,7 @@ class GradientDescent(Algorithm):
     def _start(self, problem: LeastSquares) -> Tensor | None:
         if self.start == "zero":
             return None
-        shape, generator = problem.solution.shape, torch.Generator().manual_seed(self.seed)
+        shape, generator = problem.solution.shape, stream("start of gradient descent", self.seed)
         weights = torch.rand(shape, generator=generator, dtype=torch.float64).to(problem.solution.device)
         scale = problem.prompts.dim**-0.5 if self.start == "uniform/sqrt(dim)" else 1.0
         return problem.basis.mT @ (scale * weights)

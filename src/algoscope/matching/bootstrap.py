@@ -4,10 +4,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from algoscope.randomness import stream
+
 
 def resampling(batch: int, resamples: int, seed: int) -> Float[Tensor, "resamples batch"]:
     """Rows of weights that sum to 1; `resampling @ values` holds the means of `values` over resampled sequences."""
-    drawn = torch.randint(batch, (resamples, batch), generator=torch.Generator().manual_seed(seed))
+    drawn = torch.randint(batch, (resamples, batch), generator=stream("bootstrap", seed))
     counts = torch.zeros(resamples, batch, dtype=torch.float64)
     return counts.scatter_add_(1, drawn, torch.ones_like(counts)) / batch
 

@@ -6,6 +6,7 @@ from typing import final
 import torch
 
 from algoscope import arguments
+from algoscope.randomness import stream
 from algoscope.trace import Prompts
 
 
@@ -29,4 +30,4 @@ class Task(ABC):
         arguments.integer("seed", seed, 0)
         if not dtype.is_floating_point:
             raise ValueError(f"dtype must be a floating-point type, got {dtype}")
-        return self.draw(batch, torch.Generator().manual_seed(seed)).to(device, dtype)
+        return self.draw(batch, stream("prompts", seed)).to(device, dtype)

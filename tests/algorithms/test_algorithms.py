@@ -1,0 +1,93 @@
+"""Every algorithm passes the battery, and bad arguments are named."""
+
+import battery
+import pytest
+import torch
+
+import algoscope as ag
+from algoscope.algorithms import (
+    Chebyshev,
+    ConjugateGradients,
+    GradientDescent,
+    GradientDescentPlusPlus,
+    HeavyBall,
+    Newton,
+    OnlineGradientDescent,
+    PreconditionedGradientDescent,
+    Ridge,
+)
+
+
+@pytest.mark.parametrize("algorithm", battery.ALGORITHMS, ids=str)
+@pytest.mark.parametrize("check", battery.ALGORITHM_CHECKS, ids=lambda check: check.__name__)
+def test_battery(algorithm, check):
+    for device in battery.DEVICES:
+        for task in battery.TASKS:
+            check(algorithm, task.sample(3, seed=1, device=device))
+
+
+@pytest.mark.parametrize("algorithm", battery.ALGORITHMS, ids=str)
+def test_float32_prompts_and_single_sequences_are_welcome(algorithm):
+    battery.check_trace(algorithm, battery.TASKS[0].sample(1, seed=2, dtype=torch.float32))
+
+
+@pytest.mark.parametrize("algorithm", battery.ALGORITHMS, ids=str)
+def test_degenerate_data_gives_finite_answers(algorithm):
+    """Repeated inputs, inputs that are zero, and targets that are zero."""
+    x = torch.zeros(1, 6, 3, dtype=torch.float64)
+    x[:, 2:4] = torch.tensor([1.0, 2.0, 0.0])
+    for y in (torch.ones(1, 6, dtype=torch.float64), torch.zeros(1, 6, dtype=torch.float64)):
+        assert bool(algorithm.trace(ag.Prompts(x, y)).values.isfinite().all())
+
+
+def test_every_algorithm_is_in_the_battery():
+    classes = [getattr(ag.algorithms, name) for name in ag.algorithms.__all__ if name != "Algorithm"]
+    assert {type(algorithm) for algorithm in battery.ALGORITHMS} == set(classes)
+
+
+@pytest.mark.parametrize("method", [GradientDescent, HeavyBall, Chebyshev, GradientDescentPlusPlus, Newton])
+@pytest.mark.parametrize("steps", [-1, [], [3, 1], [1, 1], [-2, 0], 2.5, "many", True])
+@pytest.mark.usefixtures("as_users_run_it")
+def test_bad_steps_are_named(method, steps):
+    with pytest.raises(ValueError, match="steps must be an integer >= 0"):
+        method(steps=steps)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GradientDescent(3, rate=0.0), "rate must be a finite number > 0"),
+        (lambda: GradientDescent(3, rate=float("inf")), "rate must be a finite number > 0"),
+        (lambda: GradientDescent(3, rate="fast"), "rate must be one of 'best' or a positive number, got 'fast'"),
+        (lambda: GradientDescent(3, start="ones"), r"start must be one of 'zero', 'uniform', 'uniform/sqrt\(dim\)'"),
+        (lambda: GradientDescent(3, ridge=-1.0), "ridge must be a finite number >= 0"),
+        (lambda: GradientDescent(3, seed=-1), "seed must be an integer >= 0"),
+        (lambda: GradientDescentPlusPlus(3, transform=-1.0), "transform must be a finite number > 0"),
+        (lambda: PreconditionedGradientDescent(3, preconditioner="magic"), "preconditioner must be one of 'diagonal'"),
+        (lambda: Newton(3, start="3/frobenius"), "start must be one of '1/frobenius', '2/frobenius', '1/spectral'"),
+        (lambda: Newton(3, start=0.0), "start must be a finite number > 0"),
+        (lambda: Newton(3, ridge=float("nan")), "ridge must be a finite number >= 0"),
+        (lambda: ConjugateGradients(3, ridge=-1.0), "ridge must be a finite number >= 0"),
+        (lambda: OnlineGradientDescent(rate="slow"), "rate must be one of '1/norm' or a positive number"),
+        (lambda: Ridge(ridge=-0.5), "ridge must be a finite number >= 0"),
+    ],
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_bad_arguments_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (torch.eye(3), "preconditioner must be 'diagonal' or a 2 x 2 matrix"),
+        (torch.tensor([[1.0, 0.0], [0.0, -1.0]]), "symmetric positive definite"),
+        (torch.tensor([[1.0, 0.5], [0.0, 1.0]]), "symmetric positive definite"),
+        (torch.tensor([[1.0, torch.nan], [torch.nan, 1.0]]), "preconditioner must hold finite"),
+    ],
+)
+def test_a_preconditioner_that_does_not_fit_is_named(matrix, message):
+    prompts = ag.tasks.LinearRegression(dim=2, examples=3).sample(1, seed=0)
+    with pytest.raises(ValueError, match=message):
+        PreconditionedGradientDescent(3, preconditioner=matrix).trace(prompts)

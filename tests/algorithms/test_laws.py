@@ -1,0 +1,169 @@
+"""What the theory promises of each method."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algoscope.algorithms import (
+    Chebyshev,
+    ConjugateGradients,
+    GradientDescent,
+    GradientDescentPlusPlus,
+    HeavyBall,
+    Newton,
+    OnlineGradientDescent,
+    OrdinaryLeastSquares,
+    Ridge,
+    Zero,
+)
+from algoscope.tasks import LinearRegression
+from algoscope.trace import Prompts
+
+
+def condition_numbers(prompts: Prompts) -> torch.Tensor:
+    """κ(S) on the range of S, [batch, positions]."""
+    out = torch.ones(prompts.batch, prompts.positions, dtype=torch.float64)
+    for t in range(1, prompts.positions):
+        sigma = torch.linalg.svdvals(prompts.x[:, :t])
+        out[:, t] = (sigma[:, 0] / sigma[:, min(t, prompts.dim) - 1]) ** 2
+    return out
+
+
+def loss(weights: torch.Tensor, prompts: Prompts, t: int) -> torch.Tensor:
+    """Squared error on the examples seen, [stage, batch]."""
+    x, y = prompts.x[:, :t], prompts.y[:, :t]
+    return (torch.einsum("btd,sbd->sbt", x, weights[:, :, t]) - y).square().sum(-1)
+
+
+@pytest.mark.parametrize("covariance", ["isotropic", "ill-conditioned"])
+def test_conjugate_gradients_are_exact_after_dim_steps(covariance):
+    prompts = LinearRegression(covariance=covariance, rescale=True).sample(64, seed=0)
+    error = ConjugateGradients([20]).trace(prompts).values[0] - OrdinaryLeastSquares().trace(prompts).values[0]
+    benign = condition_numbers(prompts) <= 1e3
+    assert float(benign.double().mean()) > 0.3
+    assert float(error[benign].abs().max()) <= 1e-6
+
+
+def test_online_gradient_descent_makes_no_error_on_the_example_just_seen():
+    prompts = LinearRegression(noise=1.0).sample(64, seed=0)
+    weights = OnlineGradientDescent().trace(prompts).weights
+    assert weights is not None
+    error = torch.einsum("btd,btd->bt", weights[0, :, 1:], prompts.x[:, :-1]) - prompts.y[:, :-1]
+    assert float(error.abs().max()) < 1e-12
+
+
+def test_newton_is_its_polynomial_in_s():
+    """M₁ = 2αS − α²S³ and M₂ = 4αS − 6α²S³ + 4α³S⁵ − α⁴S⁷, of degree 2^(k+1) − 1."""
+    prompts = LinearRegression(dim=5, examples=9).sample(3, seed=0)
+    alpha = 1e-3
+    weights = Newton([1, 2], start=alpha).trace(prompts).weights
+    assert weights is not None
+    coefficients = [{1: 2 * alpha, 3: -(alpha**2)}, {1: 4 * alpha, 3: -6 * alpha**2, 5: 4 * alpha**3, 7: -(alpha**4)}]
+    for b in range(3):
+        for t in range(10):
+            x, y = prompts.x[b, :t].numpy(), prompts.y[b, :t].numpy()
+            for k, terms in enumerate(coefficients):
+                matrix = sum(c * np.linalg.matrix_power(x.T @ x, degree) for degree, c in terms.items())
+                np.testing.assert_allclose(weights[k, b, t], matrix @ (x.T @ y), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("start", ["1/frobenius", "2/frobenius", "1/spectral", "2/spectral"])
+def test_newton_residual_factors_stay_bounded_over_60_steps_at_t_below_dim(start):
+    """1 − (share of each eigen-direction that is solved) lies in [−1, 1] at every step, also where float32 blows up."""
+    prompts = LinearRegression().sample(16, seed=0)
+    weights, solution = Newton(60, start=start).trace(prompts).weights, OrdinaryLeastSquares().trace(prompts).weights
+    assert weights is not None
+    assert solution is not None
+    for t in range(1, 20):
+        basis = torch.linalg.svd(prompts.x[:, :t], full_matrices=False).Vh
+        solved, whole = (torch.einsum("brd,sbd->sbr", basis, w[:, :, t]) for w in (weights, solution))
+        factor = 1 - solved / whole
+        telling = whole[0].abs() > 1e-3
+        assert float(factor[:, telling].abs().max()) <= 1 + 1e-9
+
+
+def test_newton_says_where_it_cannot_converge():
+    prompts = LinearRegression(dim=5, examples=10).sample(8, seed=0)
+    traces = {start: Newton(60, start=start).trace(prompts) for start in ("1/frobenius", "2/frobenius", "2/spectral")}
+    assert traces["1/frobenius"].note == ""
+    assert "cannot converge on 9.1% of the prefixes" in traces["2/frobenius"].note  # t = 1, one of eleven
+    assert "cannot converge on 90.9% of the prefixes" in traces["2/spectral"].note  # all but t = 0
+    for start, reached in (("1/frobenius", [True] * 11), ("2/spectral", [True] + [False] * 10)):
+        converged = traces[start].converged
+        assert converged is not None
+        assert converged[-1].all(0).tolist() == reached
+        assert converged[-1].any(0).tolist() == reached
+
+
+ITERATIONS = [
+    GradientDescent([3000], rate="best"),
+    HeavyBall([600]),
+    Chebyshev([600]),
+    GradientDescentPlusPlus([20]),
+    Newton([40]),
+    ConjugateGradients([10]),
+]
+
+
+@pytest.mark.parametrize("method", ITERATIONS, ids=str)
+def test_iterations_converge_to_the_minimum_norm_solution(method):
+    prompts = LinearRegression(dim=5, examples=10, noise=0.3).sample(32, seed=0)
+    trace, least = method.trace(prompts), OrdinaryLeastSquares().trace(prompts)
+    assert trace.converged is not None
+    benign = condition_numbers(prompts) <= 100
+    assert bool(trace.converged[0][benign].all())
+    torch.testing.assert_close(trace.values[0][benign], least.values[0][benign], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", [Newton([40], ridge=0.5), GradientDescent([3000], ridge=0.5), ConjugateGradients([9], 0.5)])
+def test_regularized_iterations_converge_to_ridge(method):
+    prompts = LinearRegression(dim=5, examples=10, noise=0.3).sample(32, seed=0)
+    torch.testing.assert_close(
+        method.trace(prompts).values, Ridge(ridge=0.5).trace(prompts).values, rtol=1e-6, atol=1e-6
+    )
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    dim=st.integers(1, 6),
+    examples=st.integers(1, 9),
+    seed=st.integers(0, 10**6),
+    noise=st.sampled_from([0.0, 0.5]),
+    step=st.integers(1, 5),
+)
+def test_no_method_with_k_products_by_s_beats_conjugate_gradients(dim, examples, seed, noise, step):
+    """CG minimizes the squared error over the Krylov space in which the k-th iterate of each first-order method lies."""
+    prompts = LinearRegression(dim, examples, noise=noise).sample(2, seed=seed)
+    best = ConjugateGradients([step]).trace(prompts).weights
+    assert best is not None
+    for method in (GradientDescent([step], rate="best"), HeavyBall([step]), Chebyshev([step]), Zero()):
+        weights = method.trace(prompts).weights
+        assert weights is not None
+        ours, theirs = loss(best, prompts, examples), loss(weights, prompts, examples)
+        assert bool((ours <= theirs * (1 + 1e-9) + 1e-9 * prompts.y.square().sum()).all())
+
+
+@settings(deadline=None, max_examples=25)
+@given(dim=st.integers(1, 6), examples=st.integers(0, 9), seed=st.integers(0, 10**6), steps=st.integers(0, 8))
+def test_rotating_the_inputs_changes_no_prediction(dim, examples, seed, steps):
+    """All but the diagonal preconditioner treat every direction alike."""
+    prompts = LinearRegression(dim, examples, noise=0.1).sample(2, seed=seed)
+    gaussian = torch.randn(dim, dim, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    turned = Prompts(prompts.x @ torch.linalg.qr(gaussian).Q, prompts.y, prompts.noise)
+    methods = (Newton(steps), GradientDescent(steps), ConjugateGradients(steps), Ridge(), OnlineGradientDescent())
+    for method in methods:
+        there, here = method.trace(turned).values, method.trace(prompts).values
+        torch.testing.assert_close(there, here, rtol=1e-6, atol=1e-6 * float(here.abs().max() + 1))
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 10**6), factor=st.floats(0.01, 100))
+def test_newton_does_not_care_about_the_scale_of_the_inputs(seed, factor):
+    prompts = LinearRegression(3, 6).sample(2, seed=seed)
+    scaled = Prompts(prompts.x * factor, prompts.y)
+    for start in ("1/frobenius", "2/spectral"):
+        torch.testing.assert_close(
+            Newton(5, start=start).trace(scaled).values, Newton(5, start=start).trace(prompts).values, rtol=1e-8, atol=1e-8
+        )
