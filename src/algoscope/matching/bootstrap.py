@@ -27,12 +27,13 @@ def larger_than_chance(
 ) -> Tensor:
     """Which differences are above zero, all cells judged together.
 
-    A difference counts when it exceeds its standard error by the `confidence` quantile of the largest such ratio that
-    resampling alone produces in any cell (max-t: the more cells, the higher the bar), and `least`, the resolution.
+    A difference counts when its ratio to its standard error is above what resampling alone produces in *any* cell (max-t:
+    the more cells, the higher the bar) with the probability of one tail of a two-sided interval, and when it is above
+    `least`, the resolution of the measure.
     """
     error = resampled.std(dim=0)
     exact = error <= least  # no spread at all: the difference itself decides
     safe = torch.where(exact, 1.0, error)
     chance = torch.where(exact, -torch.inf, (resampled - difference) / safe).amax(dim=1)
-    bar = torch.quantile(chance.clamp(min=0), confidence)
+    bar = torch.quantile(chance.clamp(min=0), (1 + confidence) / 2)
     return (difference > least) & (exact | (difference / safe > bar))

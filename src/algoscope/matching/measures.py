@@ -117,7 +117,7 @@ def _residual_rows(trace: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor,
     return trace.residuals().cpu()[:, :, at].flatten(2).movedim(0, 1)
 
 
-def _weight_rows(trace: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch positions stages coordinates"]:
+def _weight_rows(trace: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch kept stages coordinates"]:
     if trace.weights is None:
         raise ValueError(f"measure 'weights' needs traces with weights; the trace of {trace.name} has none")
     return trace.weights.cpu()[:, :, at].double().flatten(3).movedim(0, 2)

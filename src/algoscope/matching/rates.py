@@ -132,11 +132,11 @@ class _Search:
         growth = (stop / start.clamp(min=1e-9)) ** (1 / span) if law == "exponential" else (stop - start) / span
         return _Path(self._kept(ends[:, None], law)[:, 0], growth)
 
-    def _closest(self, ends: Float[Tensor, "draws paths 2"], law: str) -> Float[Tensor, "draws 2"]:
+    def _closest(self, ends: Float[Tensor, "draws_or_1 paths 2"], law: str) -> Float[Tensor, "draws 2"]:
         best = self._kept(ends, law).argmax(dim=1)
         return ends.expand(len(best), -1, -1)[torch.arange(len(best)), best]
 
-    def _kept(self, ends: Float[Tensor, "draws paths 2"], law: str) -> Float[Tensor, "draws paths"]:
+    def _kept(self, ends: Float[Tensor, "draws_or_1 paths 2"], law: str) -> Float[Tensor, "draws paths"]:
         """Mean similarity along each path, in each draw; `ends` are fractional columns."""
         start, stop = self._label(ends).unbind(-1)
         way = (self.stages - self.stages[0]) / (self.stages[-1] - self.stages[0])

@@ -1,0 +1,147 @@
+"""Rate laws and rankings, on pairs of algorithms whose relation is known."""
+
+import numpy as np
+import pytest
+import torch
+
+from algoscope.algorithms import (
+    ConjugateGradients,
+    GradientDescent,
+    Newton,
+    OnlineGradientDescent,
+    OrdinaryLeastSquares,
+    Ridge,
+)
+from algoscope.matching import compare, inseparable, rank, rate_law
+from algoscope.tasks import LinearRegression
+from algoscope.trace import Trace
+
+PROMPTS = LinearRegression().sample(256, seed=0)
+NEWTON = Newton(24).trace(PROMPTS)
+GRADIENT = GradientDescent([0, *(2**k for k in range(13))]).trace(PROMPTS)
+CONJUGATE = ConjugateGradients(40).trace(PROMPTS)
+
+
+@pytest.mark.parametrize("trace", [NEWTON, GRADIENT, CONJUGATE], ids=lambda trace: trace.name)
+def test_every_method_follows_itself_one_step_a_step(trace):
+    law = rate_law(compare(trace, trace))
+    assert law.law == "linear"
+    assert law.growth == pytest.approx(1, abs=1e-6)
+    assert law.low <= law.growth <= law.high
+
+
+def test_newton_against_gradient_descent_is_exponential():
+    law = rate_law(compare(NEWTON, GRADIENT))
+    assert law.law == "exponential"
+    assert 1.4 < law.low <= law.growth <= law.high < 1.55  # 1,300 steps for Newton's 21 and 50 for its 10: a factor of 1.35–1.5
+    assert law.lost["linear"] > 10 * law.lost["exponential"]
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_the_growth_is_the_planted_number_of_steps_per_stage(every):
+    """A model whose layers make `every` Newton steps each, with noise, read against Newton."""
+    generator = torch.Generator().manual_seed(0)
+    chosen = NEWTON.select(list(range(2, 21, every)))
+    noise = 0.05 * 20**0.5 * torch.randn(chosen.values.shape, generator=generator, dtype=torch.float64)
+    layers = tuple(f"layer {i + 1}" for i in range(len(chosen)))
+    law = rate_law(compare(Trace("model", chosen.values + noise, layers, PROMPTS), NEWTON))
+    assert law.law == "linear"
+    assert law.growth == pytest.approx(every, abs=0.15)
+    assert law.high - law.low < 0.5
+
+
+def test_a_trace_that_stands_still_is_constant():
+    generator = torch.Generator().manual_seed(1)
+    values = NEWTON.select([8]).values + torch.randn(6, *PROMPTS.y.shape, generator=generator, dtype=torch.float64)
+    law = rate_law(compare(Trace("still", values, tuple(range(6)), PROMPTS), NEWTON))
+    assert law.law == "constant"
+    assert law.growth == 0
+
+
+def test_a_growth_that_is_neither_is_not_called_either():
+    """Gradient descent's steps against Newton's grow like a logarithm."""
+    law = rate_law(compare(GRADIENT, NEWTON))
+    assert law.law == "undecided"
+    assert law.recovered < 0.9
+
+
+def test_two_stages_decide_nothing():
+    law = rate_law(compare(NEWTON.select([3, 6]), NEWTON))
+    assert law.law == "undecided"
+    assert law.reason.startswith("needs 3 stages before saturation")
+    assert np.isnan(law.growth)
+
+
+def test_stages_at_the_null_or_beyond_the_last_step_are_left_out():
+    short = NEWTON.select(list(range(0, 11)))
+    law = rate_law(compare(NEWTON, short))
+    assert law.used == tuple(range(10))  # from step 10 on the best match is the last there is
+    zeros = Trace("idle", torch.zeros(2, *PROMPTS.y.shape, dtype=torch.float64), ("a", "b"), PROMPTS)
+    values = torch.cat([zeros.values, NEWTON.values[2:10]])
+    idle = Trace("idle first", values, tuple(f"layer {i}" for i in range(10)), PROMPTS)
+    law = rate_law(compare(idle, NEWTON))
+    assert law.used == tuple(f"layer {i}" for i in range(2, 10))
+    assert law.growth == pytest.approx(1, abs=0.05)
+
+
+def test_rates_alone_cannot_separate_newton_from_conjugate_gradients():
+    """Both grow linearly with the steps of conjugate gradients; gradient descent does not."""
+    model = CONJUGATE.select(list(range(1, 17)))
+    laws = {b.name: rate_law(compare(model, b)) for b in (NEWTON, GRADIENT, CONJUGATE)}
+    assert laws["Newton"].law == laws["ConjugateGradients"].law == "linear"
+    assert laws["GradientDescent"].law == "exponential"
+    assert inseparable(laws) == [("Newton", "ConjugateGradients")]
+
+
+def noisy(trace: Trace, noise: float) -> Trace:
+    generator = torch.Generator().manual_seed(0)
+    disturbance = torch.randn(trace.values.shape, generator=generator, dtype=torch.float64)
+    return Trace("model", trace.values + noise * 20**0.5 * disturbance, trace.stages, trace.prompts)
+
+
+def test_the_ranking_names_the_planted_algorithm():
+    others = [NEWTON, GRADIENT, CONJUGATE, OnlineGradientDescent().trace(PROMPTS), OrdinaryLeastSquares().trace(PROMPTS)]
+    for truth, stage in ((NEWTON, 8), (CONJUGATE, 5), (GRADIENT, 32)):
+        model = noisy(truth.select([stage]), 0.05)
+        for measure in ("errors", "distance"):
+            standing = rank({b.name: compare(model, b, measure=measure) for b in others}, stage)
+            assert (standing[0].name, standing[0].step, standing[0].tied) == (truth.name, stage, True)
+            assert [row.name for row in standing if row.tied] == [truth.name]
+            assert standing[-1].name in ("the null", "OrdinaryLeastSquares", "OnlineGradientDescent")
+            assert all(row.low <= row.similarity <= row.high for row in standing)
+
+
+def test_algorithms_that_predict_the_same_are_tied():
+    """Without noise ridge with λ = 0 is least squares, and so are conjugate gradients at the end."""
+    model = noisy(OrdinaryLeastSquares().trace(PROMPTS), 0.05)
+    others = {
+        "least squares": OrdinaryLeastSquares().trace(PROMPTS),
+        "ridge": Ridge(ridge=0.0).trace(PROMPTS),
+        "conjugate gradients": CONJUGATE,
+        "gradient descent": GRADIENT,
+    }
+    standing = rank({name: compare(model, b) for name, b in others.items()}, 0)
+    assert {row.name for row in standing if row.tied} == {"least squares", "ridge", "conjugate gradients"}
+
+
+def test_more_steps_to_choose_from_are_no_advantage():
+    """The model is pure noise around the null; a method with 200 steps would find one that fits by luck."""
+    generator = torch.Generator().manual_seed(0)
+    prompts = LinearRegression(dim=3, examples=3).sample(24, seed=0)
+    wins = 0
+    for _ in range(50):
+        values = torch.randn(1, *prompts.y.shape, generator=generator, dtype=torch.float64)
+        many = torch.randn(200, *prompts.y.shape, generator=generator, dtype=torch.float64) * 0.5
+        model = Trace("model", values, (0,), prompts)
+        fortunate = Trace("fortunate", many, tuple(range(200)), prompts)
+        wins += rank({"fortunate": compare(model, fortunate, resamples=100)}, 0)[0].name == "fortunate"
+    assert wins < 10
+
+
+def test_a_ranking_needs_comparisons_of_one_kind():
+    with pytest.raises(ValueError, match="matches must hold at least one comparison"):
+        rank({}, 0)
+    with pytest.raises(ValueError, match="stage must be one of"):
+        rank({"Newton": compare(NEWTON, NEWTON)}, 99)
+    with pytest.raises(ValueError, match=r"matches must compare one trace in one way; they differ in \['measure'\]"):
+        rank({"a": compare(NEWTON, NEWTON), "b": compare(NEWTON, NEWTON, measure="distance")}, 3)
