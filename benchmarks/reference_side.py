@@ -1,7 +1,8 @@
 """What the reference side costs at the size of the paper, and how that compares with the peers' way of computing it.
 
-The published scripts restart every method for every number of steps, and loop over sequences and prefixes in Python. Here
-that is done on a slice of the prompts, in the same run and on the same machine, and scaled by the number of sequences.
+The published scripts restart every method for every number of steps, and loop over sequences and prefixes in Python.
+Here that is done on a slice of the prompts, in the same run and on the same machine, and scaled by the number of
+sequences.
 
     python -m benchmarks.reference_side            writes results/benchmarks/reference.json
 """

@@ -1,5 +1,6 @@
 """Checks of what callers pass in. Each raises a ValueError of one line: the argument, what it got, what is allowed."""
 
+import itertools
 import math
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
@@ -18,7 +19,7 @@ def integer(name: str, value: object, minimum: int) -> None:
 def number(name: str, value: object, minimum: float = 0.0, *, strict: bool = False) -> None:
     allowed = f"a finite number {'>' if strict else '>='} {minimum:g}"
     real = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not real or value < minimum or (strict and value == minimum):
+    if not real or float(value) < minimum or (strict and value == minimum):
         raise ValueError(f"{name} must be {allowed}, got {value!r}")
 
 
@@ -49,7 +50,7 @@ def steps(value: object) -> None:
         raise problem
     if any(not isinstance(step, int) or isinstance(step, bool) or step < 0 for step in value):
         raise problem
-    if any(later <= earlier for earlier, later in zip(value, value[1:], strict=False)):
+    if any(later <= earlier for earlier, later in itertools.pairwise(value)):
         raise problem
 
 

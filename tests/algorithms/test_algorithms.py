@@ -54,28 +54,40 @@ def test_bad_steps_are_named(method, steps):
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("method", "bad", "message"),
     [
-        (lambda: GradientDescent(3, rate=0.0), "rate must be a finite number > 0"),
-        (lambda: GradientDescent(3, rate=float("inf")), "rate must be a finite number > 0"),
-        (lambda: GradientDescent(3, rate="fast"), "rate must be one of 'best' or a positive number, got 'fast'"),
-        (lambda: GradientDescent(3, start="ones"), r"start must be one of 'zero', 'uniform', 'uniform/sqrt\(dim\)'"),
-        (lambda: GradientDescent(3, ridge=-1.0), "ridge must be a finite number >= 0"),
-        (lambda: GradientDescent(3, seed=-1), "seed must be an integer >= 0"),
-        (lambda: GradientDescentPlusPlus(3, transform=-1.0), "transform must be a finite number > 0"),
-        (lambda: PreconditionedGradientDescent(3, preconditioner="magic"), "preconditioner must be one of 'diagonal'"),
-        (lambda: Newton(3, start="3/frobenius"), "start must be one of '1/frobenius', '2/frobenius', '1/spectral'"),
-        (lambda: Newton(3, start=0.0), "start must be a finite number > 0"),
-        (lambda: Newton(3, ridge=float("nan")), "ridge must be a finite number >= 0"),
-        (lambda: ConjugateGradients(3, ridge=-1.0), "ridge must be a finite number >= 0"),
-        (lambda: OnlineGradientDescent(rate="slow"), "rate must be one of '1/norm' or a positive number"),
-        (lambda: Ridge(ridge=-0.5), "ridge must be a finite number >= 0"),
+        (GradientDescent, {"steps": 3, "rate": 0.0}, "rate must be a finite number > 0"),
+        (GradientDescent, {"steps": 3, "rate": float("inf")}, "rate must be a finite number > 0"),
+        (GradientDescent, {"steps": 3, "rate": "fast"}, "rate must be one of 'best' or a positive number, got 'fast'"),
+        (
+            GradientDescent,
+            {"steps": 3, "start": "ones"},
+            "start must be one of 'zero', 'uniform', ",
+        ),
+        (GradientDescent, {"steps": 3, "ridge": -1.0}, "ridge must be a finite number >= 0"),
+        (GradientDescent, {"steps": 3, "seed": -1}, "seed must be an integer >= 0"),
+        (GradientDescentPlusPlus, {"steps": 3, "transform": -1.0}, "transform must be a finite number > 0"),
+        (
+            PreconditionedGradientDescent,
+            {"steps": 3, "preconditioner": "magic"},
+            "must be one of 'diagonal'",
+        ),
+        (
+            Newton,
+            {"steps": 3, "start": "3/frobenius"},
+            "start must be one of '1/frobenius', '2/frobenius', ",
+        ),
+        (Newton, {"steps": 3, "start": 0.0}, "start must be a finite number > 0"),
+        (Newton, {"steps": 3, "ridge": float("nan")}, "ridge must be a finite number >= 0"),
+        (ConjugateGradients, {"steps": 3, "ridge": -1.0}, "ridge must be a finite number >= 0"),
+        (OnlineGradientDescent, {"rate": "slow"}, "rate must be one of '1/norm' or a positive number"),
+        (Ridge, {"ridge": -0.5}, "ridge must be a finite number >= 0"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")
-def test_bad_arguments_are_named(make, message):
+def test_bad_arguments_are_named(method, bad, message):
     with pytest.raises(ValueError, match=message):
-        make()
+        method(**bad)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which settings made the published numbers of Fu et al. (d = 20, 41 points, t = 0 kept): each setting leaves a fingerprint."""
+"""Which settings made the published numbers of Fu et al. (d = 20, 41 points, t = 0 kept)? Each leaves its mark."""
 
 import pytest
 

@@ -117,7 +117,9 @@ def test_iterations_converge_to_the_minimum_norm_solution(method):
     torch.testing.assert_close(trace.values[0][benign], least.values[0][benign], rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", [Newton([40], ridge=0.5), GradientDescent([3000], ridge=0.5), ConjugateGradients([9], 0.5)])
+@pytest.mark.parametrize(
+    "method", [Newton([40], ridge=0.5), GradientDescent([3000], ridge=0.5), ConjugateGradients([9], 0.5)]
+)
 def test_regularized_iterations_converge_to_ridge(method):
     prompts = LinearRegression(dim=5, examples=10, noise=0.3).sample(32, seed=0)
     torch.testing.assert_close(
@@ -134,7 +136,7 @@ def test_regularized_iterations_converge_to_ridge(method):
     step=st.integers(1, 5),
 )
 def test_no_method_with_k_products_by_s_beats_conjugate_gradients(dim, examples, seed, noise, step):
-    """CG minimizes the squared error over the Krylov space in which the k-th iterate of each first-order method lies."""
+    """CG minimizes the error over the Krylov space in which the k-th iterate of each first-order method lies."""
     prompts = LinearRegression(dim, examples, noise=noise).sample(2, seed=seed)
     best = ConjugateGradients([step]).trace(prompts).weights
     assert best is not None
@@ -165,5 +167,8 @@ def test_newton_does_not_care_about_the_scale_of_the_inputs(seed, factor):
     scaled = Prompts(prompts.x * factor, prompts.y)
     for start in ("1/frobenius", "2/spectral"):
         torch.testing.assert_close(
-            Newton(5, start=start).trace(scaled).values, Newton(5, start=start).trace(prompts).values, rtol=1e-8, atol=1e-8
+            Newton(5, start=start).trace(scaled).values,
+            Newton(5, start=start).trace(prompts).values,
+            rtol=1e-8,
+            atol=1e-8,
         )

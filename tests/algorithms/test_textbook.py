@@ -1,7 +1,7 @@
 """Independent judges: scikit-learn for the closed forms, plain textbook loops for every iteration.
 
-The loops run in numpy's longdouble, so that a difference is ours and not the judge's. Conjugate gradients need more: see
-`test_conjugate_gradients_follow_exact_arithmetic`.
+The loops run in numpy's longdouble, so that a difference is ours and not the judge's. Conjugate gradients need more:
+see `test_conjugate_gradients_follow_exact_arithmetic`.
 """
 
 import mpmath
@@ -41,7 +41,7 @@ def prompts(request) -> Prompts:
     return TASKS[request.param].sample(2, seed=11)
 
 
-def prefixes(prompts: Prompts, dtype=np.longdouble):
+def prefixes(prompts: Prompts, dtype: type = np.longdouble):
     x, y = prompts.x.numpy().astype(dtype), prompts.y.numpy().astype(dtype)
     for b in range(prompts.batch):
         for t in POSITIONS:
@@ -164,7 +164,7 @@ def test_gradient_descent_plus_plus_at_best_shrinks_the_condition_number_more_th
 @pytest.mark.parametrize("start", ["1/frobenius", "2/frobenius", "1/spectral", "2/spectral"])
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 def test_newton(prompts, start, ridge):
-    """At 2/spectral the first factor is −1 but for rounding, which the loop doubles every step: it is a judge to step 12."""
+    """At 2/spectral the first factor is −1 but for rounding, which the loop doubles: it is a judge to step 12."""
     trace = Newton(24, start=start, ridge=ridge).trace(prompts)
     steps = 12 if start == "2/spectral" else 24
     assert_follows(trace, lambda x, y, b, t: textbook.newton(x, y, steps, start, ridge), steps=steps)
@@ -191,7 +191,7 @@ def test_conjugate_gradients_follow_exact_arithmetic(prompts, t, ridge):
 
 
 def test_conjugate_gradients_follow_the_plain_loop_where_float64_determines_it(prompts):
-    """Where other orders of the coordinates give the plain float64 loop the same iterates to 1e-11, ours agrees to 1e-9."""
+    """Where the plain float64 loop is the same to 1e-11 in any order of the coordinates, ours agrees to 1e-9."""
     trace = ConjugateGradients(DIM).trace(prompts)
     assert trace.weights is not None
     orders = [np.random.default_rng(seed).permutation(DIM) for seed in range(3)]

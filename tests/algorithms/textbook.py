@@ -1,7 +1,8 @@
-"""The iterations as a textbook writes them: plain numpy loops on one prefix, X [t, d] and y [t], independent of algoscope.
+"""The iterations as a textbook writes them: plain numpy loops on one prefix, X [t, d] and y [t], independent of
+algoscope.
 
-Each returns the weights after 0, 1, …, `steps` steps. They work in whatever arithmetic the arrays come in: float64, numpy's
-longdouble, or exact numbers (mpmath) in arrays of objects.
+Each returns the weights after 0, 1, …, `steps` steps. They work in whatever arithmetic the arrays come in: float64,
+numpy's longdouble, or exact numbers (mpmath) in arrays of objects.
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ def spectrum(x: Array) -> tuple[float, float]:
 
 def gradient_descent(x: Array, y: Array, steps: int, rate: float | str, start: Array | None = None, ridge=0.0):
     low, high = spectrum(x)
-    eta = 2 / (high + low) if rate == "best" else rate
+    eta = 2 / (high + low) if isinstance(rate, str) else rate
     matrix, target = x.T @ x + ridge * np.eye(x.shape[1]), x.T @ y
     w = np.zeros(x.shape[1], dtype=x.dtype) if start is None else start
     iterates = [w]

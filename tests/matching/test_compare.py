@@ -64,7 +64,7 @@ def planted(trace: Trace, steps: list[int], noise: float, seed: int) -> Trace:
     ids=["Newton", "GradientDescent", "ConjugateGradients"],
 )
 def test_a_planted_step_is_in_the_tie_set_and_the_tie_set_is_small(method, steps, noise):
-    found, sizes = {step: 0 for step in steps}, {step: [] for step in steps}
+    found, sizes = dict.fromkeys(steps, 0), {step: [] for step in steps}
     for trial in range(100):
         trace = method.trace(TASK.sample(256, seed=1000 + trial))
         match = compare(planted(trace, steps, noise, trial), trace, resamples=300)
@@ -98,10 +98,10 @@ def test_a_random_trace_matches_nothing(method):
         weights = torch.randn(1, *prompts.x.shape, generator=generator, dtype=torch.float64)
         noise = torch.randn(1, *prompts.y.shape, generator=generator, dtype=torch.float64) * prompts.normalizer() ** 0.5
         values = {"large": noise, "small": 0.1 * noise, "random weights": (weights * prompts.x).sum(-1)}
-        for kind in values:
-            random = Trace("random", values[kind], (0,), prompts, weights)
+        randoms = {kind: Trace("random", value, (0,), prompts, weights) for kind, value in values.items()}
+        for kind, random in randoms.items():
             none[kind] += compare(random, known, measure="errors", resamples=300).none[0]
-        none["by weights"] += compare(random, known, measure="weights", resamples=300).none[0]
+        none["by weights"] += compare(randoms["large"], known, measure="weights", resamples=300).none[0]
     assert min(none.values()) >= 95
 
 

@@ -40,7 +40,11 @@ def test_similarity_of_weights_is_the_mean_cosine_over_positions(prompts):
     match = compare(a, b, measure="weights")
     for i in range(len(a)):
         for j in range(1, len(b)):  # step 0 of gradient descent has no direction
-            pairs = [(a.weights[i, s, t].ravel(), b.weights[j, s, t].ravel()) for s in range(12) for t in range(1, a.prompts.positions)]
+            pairs = [
+                (a.weights[i, s, t].ravel(), b.weights[j, s, t].ravel())
+                for s in range(12)
+                for t in range(1, a.prompts.positions)
+            ]
             assert float(match.similarity[i, j]) == pytest.approx(np.mean([1 - cosine(u, v) for u, v in pairs]))
     assert match.similarity[:, 0].tolist() == [0.0] * len(a)
 
@@ -102,7 +106,13 @@ def test_where_residuals_vanish_distance_takes_over():
     """Noiseless least squares makes no error from t = dim on: what is left is rounding, which has no direction."""
     prompts = LinearRegression(dim=4, examples=8).sample(12, seed=0)
     exact, newton = OrdinaryLeastSquares().trace(prompts), Newton(8).trace(prompts)
-    for view, measure in (("all", "errors"), ("t<dim", "errors"), (3, "errors"), ("t>=dim", "distance"), (6, "distance")):
+    for view, measure in (
+        ("all", "errors"),
+        ("t<dim", "errors"),
+        (3, "errors"),
+        ("t>=dim", "distance"),
+        (6, "distance"),
+    ):
         match = compare(newton, exact, positions=view)
         assert match.measure == measure
         assert bool(match.similarity.isfinite().all())

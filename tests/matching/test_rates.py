@@ -33,7 +33,9 @@ def test_every_method_follows_itself_one_step_a_step(trace):
 def test_newton_against_gradient_descent_is_exponential():
     law = rate_law(compare(NEWTON, GRADIENT))
     assert law.law == "exponential"
-    assert 1.4 < law.low <= law.growth <= law.high < 1.55  # 1,300 steps for Newton's 21 and 50 for its 10: a factor of 1.35–1.5
+    assert (
+        1.4 < law.low <= law.growth <= law.high < 1.55
+    )  # 1,300 steps for Newton's 21 and 50 for its 10: a factor of 1.35–1.5
     assert law.lost["linear"] > 10 * law.lost["exponential"]
 
 
@@ -100,7 +102,13 @@ def noisy(trace: Trace, noise: float) -> Trace:
 
 
 def test_the_ranking_names_the_planted_algorithm():
-    others = [NEWTON, GRADIENT, CONJUGATE, OnlineGradientDescent().trace(PROMPTS), OrdinaryLeastSquares().trace(PROMPTS)]
+    others = [
+        NEWTON,
+        GRADIENT,
+        CONJUGATE,
+        OnlineGradientDescent().trace(PROMPTS),
+        OrdinaryLeastSquares().trace(PROMPTS),
+    ]
     for truth, stage in ((NEWTON, 8), (CONJUGATE, 5), (GRADIENT, 32)):
         model = noisy(truth.select([stage]), 0.05)
         for measure in ("errors", "distance"):

@@ -73,9 +73,9 @@ class GradientDescent(Algorithm):
 class PreconditionedGradientDescent(Algorithm):
     """w ← w − ηP(Sw − Xᵀy) from w = 0. With P = LLᵀ this is gradient descent on u, w = Lu, whose matrix is LᵀSL.
 
-    What Ahn et al. (2023) find linear transformers to learn. `preconditioner` is P, one positive definite matrix for all
-    prompts (S⁻¹ up to scale where the covariance is known: Σ⁻¹), or "diagonal" for 1/diag(S) of each prefix (Jacobi).
-    `rate` is η, or "best" for the best constant rate of each prefix in the new coordinates.
+    What Ahn et al. (2023) find linear transformers to learn. `preconditioner` is P, one positive definite matrix for
+    all prompts (S⁻¹ up to scale where the covariance is known: Σ⁻¹), or "diagonal" for 1/diag(S) of each prefix
+    (Jacobi). `rate` is η, or "best" for the best constant rate of each prefix in the new coordinates.
     """
 
     steps: arguments.Steps
@@ -114,10 +114,10 @@ class PreconditionedGradientDescent(Algorithm):
 class GradientDescentPlusPlus(Algorithm):
     """GD++: gradient descent that also transforms the data, x ← (I − γS)x, so that its spectrum contracts.
 
-    Both use the current data, whose eigenvalues are λ_k: r_{k+1} = r_k(1 − η λ_k) and λ_{k+1} = λ_k(1 − γλ_k)².
-    Von Oswald et al. 2022; the rival account of second-order behavior, since log κ shrinks step by step. A number for
-    `rate` (η) and `transform` (γ) holds for all prompts and steps. "best" takes them from the current spectrum with ends m
-    and M: η = 2/(M + m), and γ = 1/(M + √(Mm) + m), which maps both ends to the same value.
+    Both use the current data, whose eigenvalues are λ_k: r_{k+1} = r_k(1 − η λ_k) and λ_{k+1} = λ_k(1 − γλ_k)². Von
+    Oswald et al. 2022; the rival account of second-order behavior, since log κ shrinks step by step. A number for
+    `rate` (η) and `transform` (γ) holds for all prompts and steps. "best" takes them from the current spectrum with
+    ends m and M: η = 2/(M + m), and γ = 1/(M + √(Mm) + m), which maps both ends to the same value.
     """
 
     steps: arguments.Steps

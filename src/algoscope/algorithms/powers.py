@@ -6,7 +6,9 @@ from torch import Tensor
 
 def power_of_one_minus(value: Tensor, exponent: int) -> Tensor:
     """(1 − a)^n for a >= 0, to full relative accuracy in a also when a is tiny and n is huge (Newton: n = 2^k)."""
-    value = torch.where((value - 2).abs() < 1e-12, 2.0, value)  # |1 − a| is 1 there but for rounding, which n would blow up
+    value = torch.where(
+        (value - 2).abs() < 1e-12, 2.0, value
+    )  # |1 − a| is 1 there but for rounding, which n would blow up
     logarithm = torch.where(value < 1, torch.log1p(-value.clamp(max=1)), torch.log((value - 1).clamp(min=0)))
     magnitude = torch.exp(exponent * logarithm) if exponent else torch.ones_like(value)
     return torch.where(value > 1, -magnitude, magnitude) if exponent % 2 else magnitude

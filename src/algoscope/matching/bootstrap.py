@@ -27,9 +27,9 @@ def larger_than_chance(
 ) -> Tensor:
     """Which differences are above zero, all cells judged together.
 
-    A difference counts when its ratio to its standard error is above what resampling alone produces in *any* cell (max-t:
-    the more cells, the higher the bar) with the probability of one tail of a two-sided interval, and when it is above
-    `least`, the resolution of the measure.
+    A difference counts when its ratio to its standard error is above what resampling alone produces in *any* cell
+    (max-t: the more cells, the higher the bar) with the probability of one tail of a two-sided interval, and when it
+    is above `least`, the resolution of the measure.
     """
     error = resampled.std(dim=0)
     exact = error <= least  # no spread at all: the difference itself decides

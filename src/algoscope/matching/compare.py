@@ -20,10 +20,10 @@ VIEWS = ("all", "t<dim", "t>=dim")
 class Match:
     """The comparison of every stage of `a` with every stage of `b`.
 
-    `similarity`, `low` and `high` are [stage of a, stage of b]: the mean over the sequences and its bootstrap interval
-    (NaN where a stage has no finite or no directed residual). `best[i]` is the label of b's stage that is closest to a's
-    i-th, `ties[i]` all labels that cannot be told from it, and `none[i]` is true where no stage of b beats the null.
-    `measure` says what was measured; for "distance" smaller is closer.
+    `similarity`, `low` and `high` are [stage of a, stage of b]: the mean over the sequences and its bootstrap
+    interval (NaN where a stage has no finite or no directed residual). `best[i]` is the label of b's stage that is
+    closest to a's i-th, `ties[i]` all labels that cannot be told from it, and `none[i]` is true where no stage of b
+    beats the null. `measure` says what was measured; for "distance" smaller is closer.
     """
 
     a: str
@@ -132,7 +132,9 @@ def positions_at(prompts: Prompts, positions: Positions = "all", first: int = 1)
         kept = views[positions] & (t >= first)
     if not bool(kept.any()):
         last = prompts.positions - 1
-        raise ValueError(f"positions {positions!r} from first = {first} on: these prompts, with t = 0..{last}, have none")
+        raise ValueError(
+            f"positions {positions!r} from first = {first} on: these prompts, with t = 0..{last}, have none"
+        )
     return kept
 
 

@@ -14,7 +14,7 @@ VANISHED = 1e-9  # a residual this small, relative to the target, is rounding: i
 
 
 class Measure(ABC):
-    """`per_sequence[b, i, j]` compares stage i of one trace with stage j of another on sequence b, at positions `at`."""
+    """`per_sequence[b, i, j]` compares stage i of one trace with stage j of another on sequence b."""
 
     name: ClassVar[str]
     larger_is_closer: ClassVar[bool] = True
@@ -31,8 +31,8 @@ class Measure(ABC):
 class ErrorSimilarity(Measure):
     """Cosine of the residual sequences (Fu et al., eq. 10). NaN where a residual vanishes or is not finite.
 
-    At a single position a sequence has only one residual, so the cosine is taken over the batch there, and the value of a
-    sequence is its influence on that cosine (the mean is the cosine itself).
+    At a single position a sequence has only one residual, so the cosine is taken over the batch there, and the value
+    of a sequence is its influence on that cosine (the mean is the cosine itself).
     """
 
     name = "errors"

@@ -35,7 +35,8 @@ def rank(matches: Mapping[str, Match], stage: Stage) -> list[Standing]:
     """
     reference = _common(matches, stage)
     i, sign = reference.stages.index(stage), reference.sign
-    names, steps, columns = [NULL], [0], [sign * reference.null_per_sequence[:, i]]
+    names, columns = [NULL], [sign * reference.null_per_sequence[:, i]]
+    steps: list[Stage] = [0]
     for name, match in matches.items():
         closeness = sign * match.per_sequence[:, i]
         closeness = torch.where(closeness.isfinite().all(0), closeness, -torch.inf)

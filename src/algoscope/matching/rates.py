@@ -1,9 +1,9 @@
 """The rate law: how the matching step of b grows with the stage of a.
 
 A law is a path through the similarity matrix, from some step at the first informative stage to some step at the last:
-constant, straight, or by equal factors. The growing ones have the same two free ends and differ only in the way between,
-so neither wins by being more flexible. What a path *loses* is the similarity between it and the best step at each stage.
-A match is called linear or exponential when, in the bootstrap,
+constant, straight, or by equal factors. The growing ones have the same two free ends and differ only in the way
+between, so neither wins by being more flexible. What a path *loses* is the similarity between it and the best step at
+each stage. A match is called linear or exponential when, in the bootstrap,
 
 1. the other growing path loses at least `TIMES` as much, and
 2. the better one loses less than one constant step does, and recovers at least `RECOVERED` of what that loses.
@@ -42,11 +42,16 @@ class RateLaw:
     law: Law
     reason: str
     used: tuple[object, ...]
+    start: float = float("nan")  # the step at the first stage used
     growth: float = float("nan")
     low: float = float("nan")
     high: float = float("nan")
     recovered: float = float("nan")
     lost: Mapping[str, float] = field(default_factory=dict)
+
+    def step(self, stages: float) -> float:
+        """The step that the path gives so many stages after the first one used."""
+        return self.start * self.growth**stages if self.law == "exponential" else self.start + self.growth * stages
 
 
 def rate_law(match: Match) -> RateLaw:
@@ -70,7 +75,8 @@ def rate_law(match: Match) -> RateLaw:
 def inseparable(laws: Mapping[str, RateLaw]) -> list[tuple[str, ...]]:
     """Groups of algorithms whose matching steps follow the same law: the rate alone cannot separate them.
 
-    Newton and conjugate gradients, for instance, both grow linearly at first. An undecided law may be any of the others.
+    Newton and conjugate gradients, for instance, both grow linearly at first. An undecided law may be any of the
+    others.
     """
     groups = []
     for law in ("constant", "linear", "exponential"):
@@ -98,15 +104,17 @@ def _decide(search: "_Search", confidence: float, used: tuple[object, ...]) -> R
         law, reason = "linear", "a straight path follows the best steps, one of equal factors does not"
     else:
         law, reason = "exponential", "a path of equal factors follows the best steps, a straight one does not"
-    growth = paths["constant" if law == "constant" else better].growth
+    path = paths["constant" if law == "constant" else better]
+    start, growth = float(path.start[0]), path.growth
     low, high = (float(end) for end in interval(growth[1:], confidence))
     sample = {law: float(loss[0]) for law, loss in lost.items()}
-    return RateLaw(law, reason, used, float(growth[0]), low, high, recovered, sample)
+    return RateLaw(law, reason, used, start, float(growth[0]), low, high, recovered, sample)
 
 
 @dataclass(frozen=True, eq=False)
 class _Path:
     kept: Float[Tensor, "draws"]  # mean similarity along the best path of each draw
+    start: Float[Tensor, "draws"]
     growth: Float[Tensor, "draws"]
 
 
@@ -122,7 +130,9 @@ class _Search:
         """The ends are found among `COARSE` columns each, then refined in `FINE` parts around the best of each draw."""
         last = len(self.labels) - 1
         coarse = torch.linspace(0, last, min(COARSE, last + 1), dtype=torch.float64)
-        grid = torch.cartesian_prod(coarse, coarse)[None] if law != "constant" else coarse[None, :, None].expand(-1, -1, 2)
+        grid = (
+            torch.cartesian_prod(coarse, coarse)[None] if law != "constant" else coarse[None, :, None].expand(-1, -1, 2)
+        )
         ends = self._closest(grid, law)
         around = torch.linspace(-1, 1, FINE, dtype=torch.float64) * float(coarse[1])
         nearby = torch.cartesian_prod(around, around) if law != "constant" else around[:, None].expand(-1, 2)
@@ -130,7 +140,7 @@ class _Search:
         start, stop = self._label(ends).unbind(-1)
         span = float(self.stages[-1] - self.stages[0])
         growth = (stop / start.clamp(min=1e-9)) ** (1 / span) if law == "exponential" else (stop - start) / span
-        return _Path(self._kept(ends[:, None], law)[:, 0], growth)
+        return _Path(self._kept(ends[:, None], law)[:, 0], start, growth)
 
     def _closest(self, ends: Float[Tensor, "draws_or_1 paths 2"], law: str) -> Float[Tensor, "draws 2"]:
         best = self._kept(ends, law).argmax(dim=1)
@@ -155,7 +165,7 @@ class _Search:
         return self.labels[left] + (column - left) * (self.labels[left + 1] - self.labels[left])
 
     def _column(self, step: Tensor) -> Tensor:
-        """The inverse of `_label` on a logarithmic scale, on which similarity is smooth for coarse grids of steps too."""
+        """The inverse of `_label` on a logarithmic scale, on which similarity is smooth between sparse steps too."""
         place, labels = torch.log1p(step), torch.log1p(self.labels)
         left = (torch.searchsorted(labels, place.contiguous(), right=True) - 1).clamp(0, len(labels) - 2)
         return (left + (place - labels[left]) / (labels[left + 1] - labels[left])).clamp(0, len(labels) - 1)

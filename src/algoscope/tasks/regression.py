@@ -21,9 +21,9 @@ class LinearRegression(Task):
     """y = w·x + noise·ε with w ~ N(0, I) and x ~ N(0, Σ), one w per sequence; y of `targets` coordinates has as many w.
 
     `covariance` is Σ: "isotropic" is the identity; "ill-conditioned" has half of its eigenvalues (rounded down) at
-    `condition` and the others at 1, in an eigenbasis drawn uniformly for each sequence; or a matrix. `rescale` divides Σ
-    so that E‖x‖² = dim, which the released code of Fu et al. does: without it gradient descent at rate .01 diverges on
-    ill-conditioned data.
+    `condition` and the others at 1, in an eigenbasis drawn uniformly for each sequence; or a matrix. `rescale`
+    divides Σ so that E‖x‖² = dim, which the released code of Fu et al. does: without it gradient descent at rate .01
+    diverges on ill-conditioned data.
     """
 
     dim: int = 20

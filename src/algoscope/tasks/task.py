@@ -11,7 +11,7 @@ from algoscope.trace import Prompts
 
 
 class Task(ABC):
-    """A distribution of prompts. Concrete tasks are frozen dataclasses whose fields are the dials of the distribution."""
+    """A distribution of prompts. Concrete tasks are frozen dataclasses whose fields are its dials."""
 
     @abstractmethod
     def draw(self, batch: int, generator: torch.Generator) -> Prompts:

@@ -1,0 +1,33 @@
+# `make demo` and `make test` set everything up by themselves, in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint benchmark clean
+
+demo: .venv/ready
+	$(BIN)/algoscope demo
+
+test: .venv/ready-for-tests lint
+	$(BIN)/python -m pytest
+
+lint: .venv/ready-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+benchmark: .venv/ready
+	$(BIN)/python -m benchmarks.reference_side
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+# Pyright fetches its own program, an npm package, when it first runs: that belongs to the set-up, not to the tests.
+.venv/ready-for-tests: .venv/ready
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
+	$(BIN)/pyright --version
+	touch $@
+
+clean:
+	rm -rf .venv demo .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,80 @@
+"""Charts from saved numbers: records in, an Altair chart out. One definition serves the page, PNG, SVG and PDF."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import altair as alt
+
+Record = Mapping[str, object]
+ACCENT, QUIET = "#d1495b", "#8a8f98"
+FORMATS = ("html", "png", "svg", "pdf")
+
+
+def similarity_map(
+    records: Iterable[Record], stage_title: str, step_title: str, title: str, measure: str = "errors"
+) -> alt.LayerChart | alt.FacetChart:
+    """Stages across, steps upward; the best step of each stage is outlined, and steps that tie with it are dotted."""
+    closer = "smaller" if measure == "distance" else "larger"
+    base = alt.Chart(alt.Data(values=list(records))).encode(
+        x=alt.X("stage:O", title=stage_title, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("step:O", title=step_title, sort="descending"),
+    )
+    cells = base.mark_rect().encode(
+        color=alt.Color(
+            "similarity:Q",
+            title=[f"similarity of {measure}", f"({closer} is closer)"],
+            scale=alt.Scale(scheme="viridis", reverse=measure == "distance"),
+        ),
+        tooltip=[
+            alt.Tooltip("stage:O", title=stage_title),
+            alt.Tooltip("step:O", title=step_title),
+            alt.Tooltip("similarity:Q", format=".4f"),
+            alt.Tooltip("low:Q", format=".4f"),
+            alt.Tooltip("high:Q", format=".4f"),
+        ],
+    )
+    best = base.transform_filter("datum.best").mark_rect(fill=None, stroke=ACCENT, strokeWidth=2)
+    ties = base.transform_filter("datum.tie && !datum.best").mark_circle(size=14, color="white", opacity=0.9)
+    return alt.layer(cells, ties, best).properties(title=title, width=420, height=300)
+
+
+def growth(
+    records: Sequence[Record], stage_title: str, step_title: str, title: str, logarithmic: bool = False
+) -> alt.LayerChart | alt.FacetChart:
+    """The best step of each stage, with the range of its ties, and the path of the fitted law where there is one.
+
+    Records hold `stage`, `best`, `low`, `high` (of the ties) and, where it applies, `law`, the step that the law gives.
+    """
+    scale = alt.Scale(type="symlog", constant=1) if logarithmic else alt.Scale(zero=True)  # a step may be 0
+    axis = (
+        alt.Axis(gridOpacity=0.4, values=[0, *(4**k for k in range(9))]) if logarithmic else alt.Axis(gridOpacity=0.4)
+    )
+    base = alt.Chart(alt.Data(values=list(records))).encode(
+        x=alt.X("stage:Q", title=stage_title, axis=alt.Axis(gridOpacity=0.4))
+    )
+    fitted = base.transform_filter("isValid(datum.law)").mark_line(color=QUIET, strokeDash=[5, 4])
+    ties = base.mark_rule(color=ACCENT, strokeWidth=3, opacity=0.4)
+    best = base.mark_circle(color=ACCENT, size=45, opacity=1)
+    return alt.layer(
+        fitted.encode(y=alt.Y("law:Q", scale=scale)),
+        ties.encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
+        best.encode(
+            y=alt.Y("best:Q", title=step_title, scale=scale, axis=axis),
+            tooltip=["stage:Q", "best:Q", "low:Q", "high:Q", alt.Tooltip("law:Q", format=".1f")],
+        ),
+    ).properties(title=title, width=300, height=300)
+
+
+def beside(*charts: alt.LayerChart | alt.FacetChart) -> alt.HConcatChart:
+    """Charts side by side, each with its own legend."""
+    return alt.hconcat(*charts, spacing=40).resolve_scale(color="independent")
+
+
+def save(chart: alt.TopLevelMixin, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Writes the chart once in each format and returns the files; the page needs no network."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    files = [stem.with_suffix(f".{suffix}") for suffix in formats]
+    for file in files:
+        options = {".html": {"inline": True}, ".png": {"scale_factor": 2}}
+        chart.save(str(file), **options.get(file.suffix, {}))
+    return files

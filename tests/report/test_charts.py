@@ -1,0 +1,40 @@
+"""Charts hold the numbers they were given, in every format, and a page needs no network."""
+
+import re
+
+import pytest
+
+from algoscope.report import charts
+
+CELLS = [
+    {"stage": i, "step": j, "similarity": 1 / (1 + abs(i - j)), "low": 0.0, "high": 1.0, "best": i == j, "tie": j <= i}
+    for i in range(3)
+    for j in range(4)
+]
+PATH = [{"stage": i, "best": 2**i, "low": 2**i, "high": 2**i + 1, "law": 2.0**i if i else None} for i in range(4)]
+
+
+@pytest.fixture
+def chart():
+    heat = charts.similarity_map(CELLS, "layer", "step", "Similarity")
+    return charts.beside(heat, charts.growth(PATH, "layer", "step", "Growth", logarithmic=True))
+
+
+def test_every_format_is_written(chart, tmp_path):
+    magic = {".html": b"<!DOCTYPE", ".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
+    files = charts.save(chart, tmp_path / "new folder" / "picture")
+    assert {file.suffix for file in files} == set(magic)
+    assert all(file.read_bytes().lstrip().startswith(magic[file.suffix]) for file in files)
+
+
+def test_the_picture_shows_a_cell_for_every_record(chart, tmp_path):
+    (file,) = charts.save(chart, tmp_path / "picture", ["svg"])
+    text = file.read_text()
+    cells = re.findall(r'aria-label="layer: (\d); step: (\d); similarity of errors[^"]*"', text)
+    assert len(set(cells)) == len(CELLS)
+    assert text.count('stroke="#d1495b" stroke-width="2"') == 3  # the best step of each stage is outlined
+
+
+def test_the_page_loads_nothing_from_elsewhere(chart, tmp_path):
+    (file,) = charts.save(chart, tmp_path / "picture", ["html"])
+    assert not re.findall(r"""<(?:script|link)[^>]*(?:src|href)=["']http""", file.read_text())

@@ -1,0 +1,70 @@
+"""The rooms import only the rooms above them, and only the packages that each may use."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "algoscope"
+CORE = {"torch", "numpy", "safetensors", "jaxtyping"}
+SHARED = {"arguments", "randomness", "trace"}  # every room may use these
+
+# room: (rooms it may import, packages beside the standard library)
+ROOMS: dict[str, tuple[set[str], set[str]]] = {
+    "__init__": ({"algorithms", "matching", "tasks"}, set()),
+    "arguments": (set(), CORE),
+    "randomness": (set(), CORE),
+    "trace": (set(), CORE),
+    "tasks": (set(), CORE),
+    "algorithms": (set(), CORE),
+    "matching": (set(), CORE),
+    "report": (set(), {"altair"}),
+    "demo": ({"algorithms", "matching", "report", "tasks"}, set()),
+    "cli": ({"demo"}, {"tyro", "rich"}),
+}
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(file: Path) -> set[str]:
+    """Full names of the modules that a file imports, wherever in the file it does."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file} imports relatively"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda file: str(file.relative_to(SOURCE)))
+def test_rooms_import_only_what_they_may(file):
+    room = room_of(file)
+    assert room in ROOMS, f"{room} is a new room: say in ROOMS what it may import"
+    rooms, packages = ROOMS[room]
+    for name in imports(file):
+        top, *rest = name.split(".")
+        if top == "algoscope":
+            assert rest[0] in rooms | SHARED | {room}, f"{room} may not import {name}"
+        else:
+            assert top in packages | set(sys.stdlib_module_names), f"{room} may not import {name}"
+
+
+@pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda file: str(file.relative_to(SOURCE)))
+def test_files_and_functions_are_short(file):
+    text = file.read_text()
+    assert text.count("\n") < 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= 50, f"{node.name} has {length} lines"
+
+
+def test_importing_the_command_line_does_not_import_torch():
+    code = "import sys, algoscope.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
