@@ -18,8 +18,8 @@ def integer(name: str, value: object, minimum: int) -> None:
 
 def number(name: str, value: object, minimum: float = 0.0, *, strict: bool = False) -> None:
     allowed = f"a finite number {'>' if strict else '>='} {minimum:g}"
-    real = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not real or float(value) < minimum or (strict and value == minimum):
+    wrong = isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < minimum
+    if wrong or (strict and value == minimum):
         raise ValueError(f"{name} must be {allowed}, got {value!r}")
 
 
