@@ -1,0 +1,7 @@
+"""What learns: networks over token vectors. The task decides how prompts become tokens and where predictions are read."""
+
+from algoscope.models.network import Model, Network
+from algoscope.models.recurrent import Recurrent
+from algoscope.models.transformer import Transformer
+
+__all__ = ["Model", "Network", "Recurrent", "Transformer"]

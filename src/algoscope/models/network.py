@@ -1,0 +1,52 @@
+"""What every model provides: a value that describes it, and the network that it builds."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+State = Float[Tensor, "batch length width"]
+
+
+class Network(nn.Module, ABC):
+    """A network over token vectors that can show its state after each stage.
+
+    `stages` names the stages in order. `run` returns the outputs and the states that were asked for, and no others.
+    """
+
+    stages: tuple[str, ...]
+
+    @abstractmethod
+    def run(
+        self, tokens: Float[Tensor, "batch length inputs"], keep: Collection[str] = ()
+    ) -> tuple[Float[Tensor, "batch length outputs"], dict[str, Float[Tensor, "batch length width"]]]: ...
+
+    def forward(self, tokens: Float[Tensor, "batch length inputs"]) -> Float[Tensor, "batch length outputs"]:
+        return self.run(tokens)[0]
+
+    @property
+    def parameter_count(self) -> int:
+        return sum(parameter.numel() for parameter in self.parameters())
+
+
+class Model(ABC):
+    """Describes a network up to what the task decides. Concrete models are frozen dataclasses."""
+
+    @abstractmethod
+    def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> Network:
+        """A fresh network for tokens of `inputs` coordinates, at most `length` of them; all draws come from `generator`."""
+
+
+@torch.no_grad()
+def draw_normal(parameter: Tensor, deviation: float, generator: torch.Generator) -> None:
+    parameter.copy_(torch.randn(parameter.shape, generator=generator) * deviation)
+
+
+def draw_linear(layer: nn.Linear, generator: torch.Generator, deviation: float | None = None) -> None:
+    """Normal weights, by default of variance 1/inputs, and biases of zero."""
+    draw_normal(layer.weight, deviation or 1 / math.sqrt(layer.in_features), generator)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)

@@ -1,0 +1,56 @@
+"""The recurrent network: a stack of LSTM layers."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from algoscope import arguments
+from algoscope.models.network import Model, Network, draw_linear, draw_normal
+
+
+@dataclass(frozen=True)
+class Recurrent(Model):
+    """An LSTM of any depth (Hochreiter and Schmidhuber 1997): linear read-in, `layers` layers, linear read-out.
+
+    The defaults are the network of Fu et al., 5.3 million parameters.
+    """
+
+    layers: int = 10
+    width: int = 256
+
+    def __post_init__(self) -> None:
+        arguments.integer("layers", self.layers, 1)
+        arguments.integer("width", self.width, 1)
+
+    def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "RecurrentNetwork":
+        return RecurrentNetwork(self, inputs, outputs, generator)
+
+
+class RecurrentNetwork(Network):
+    """Stages: "embedding", "layer 1" … "layer L". Any length."""
+
+    def __init__(self, model: Recurrent, inputs: int, outputs: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.read_in = nn.Linear(inputs, model.width)
+        self.layers = nn.ModuleList(nn.LSTM(model.width, model.width, batch_first=True) for _ in range(model.layers))
+        self.read_out = nn.Linear(model.width, outputs)
+        draw_linear(self.read_in, generator)
+        for layer in self.layers:
+            for parameter in layer.parameters():
+                draw_normal(parameter, model.width**-0.5 if parameter.ndim == 2 else 0.0, generator)
+        draw_linear(self.read_out, generator)
+        self.stages = ("embedding", *(f"layer {i + 1}" for i in range(model.layers)))
+
+    def run(
+        self, tokens: Float[Tensor, "batch length inputs"], keep: Collection[str] = ()
+    ) -> tuple[Float[Tensor, "batch length outputs"], dict[str, Float[Tensor, "batch length width"]]]:
+        state = self.read_in(tokens)
+        kept = {"embedding": state} if "embedding" in keep else {}
+        for name, layer in zip(self.stages[1:], self.layers, strict=True):
+            state, _ = layer(state)
+            if name in keep:
+                kept[name] = state
+        return self.read_out(state), kept

@@ -1,0 +1,184 @@
+"""The transformer: a decoder in the style of GPT-2 over token vectors, with the options that the studies need."""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from algoscope import arguments
+from algoscope.models.network import Model, Network, draw_linear, draw_normal
+
+INITIAL = 0.02  # GPT-2's standard deviation of fresh weights
+ACTIVATIONS = ("gelu", "relu", "bilinear")
+ATTENTIONS = ("softmax", "relu", "linear")
+MASKS = ("causal", "full")
+NORMS = ("before", "after", "none")
+POSITIONS = ("learned", "given", "none")
+
+
+@dataclass(frozen=True)
+class Transformer(Model):
+    """GPT-2 without a vocabulary (Radford et al. 2019): linear read-in, `layers` blocks, linear read-out.
+
+    `activation` of the MLP, which is `mlp_ratio` times as wide as the stream (0: no MLP): "gelu" (the tanh form, as in
+    GPT-2), "relu", or "bilinear", the product of two linear maps. `attention` weighs a visible token by the "softmax" of its
+    scores, or by "relu" or "linear" scores over the number of visible tokens. `mask`: "causal", "full", or a number w, which
+    lets a token see itself and the w − 1 tokens before it. `norm`: LayerNorm "before" each part and at the end, "after" each
+    part, or "none". `positions`: "learned", "given" to `Network.give_positions`, or "none".
+    """
+
+    layers: int = 12
+    heads: int = 8
+    width: int = 256
+    mlp_ratio: float = 4.0
+    activation: Literal["gelu", "relu", "bilinear"] = "gelu"
+    attention: Literal["softmax", "relu", "linear"] = "softmax"
+    mask: Literal["causal", "full"] | int = "causal"
+    norm: Literal["before", "after", "none"] = "before"
+    positions: Literal["learned", "given", "none"] = "learned"
+
+    def __post_init__(self) -> None:
+        arguments.integer("layers", self.layers, 0)
+        arguments.integer("heads", self.heads, 1)
+        arguments.integer("width", self.width, 1)
+        if self.width % self.heads:
+            raise ValueError(f"width must be a multiple of heads = {self.heads}, got {self.width}")
+        arguments.number("mlp_ratio", self.mlp_ratio)
+        arguments.choice("activation", self.activation, ACTIVATIONS)
+        arguments.choice("attention", self.attention, ATTENTIONS)
+        if isinstance(self.mask, str):
+            arguments.choice("mask", self.mask, MASKS, otherwise="a window of tokens")
+        else:
+            arguments.integer("mask", self.mask, 1)
+        arguments.choice("norm", self.norm, NORMS)
+        arguments.choice("positions", self.positions, POSITIONS)
+
+    def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "TransformerNetwork":
+        return TransformerNetwork(self, inputs, outputs, length, generator)
+
+
+class TransformerNetwork(Network):
+    """Stages: "embedding", "layer 1" … "layer L", and with norm "before" also "norm", which the read-out sees."""
+
+    def __init__(self, model: Transformer, inputs: int, outputs: int, length: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.length = length
+        self.read_in = nn.Linear(inputs, model.width)
+        self.positions: Tensor | None = None
+        if model.positions == "learned":
+            self.positions = nn.Parameter(torch.empty(length, model.width))
+            draw_normal(self.positions, INITIAL, generator)
+        elif model.positions == "given":
+            self.register_buffer("positions", torch.zeros(length, model.width))
+        draw_linear(self.read_in, generator)
+        self.blocks = nn.ModuleList(Block(model, generator) for _ in range(model.layers))
+        self.norm = nn.LayerNorm(model.width) if model.norm == "before" else nn.Identity()
+        self.read_out = nn.Linear(model.width, outputs)
+        draw_linear(self.read_out, generator)
+        names = ("embedding", *(f"layer {i + 1}" for i in range(model.layers)))
+        self.stages = (*names, "norm") if model.norm == "before" else names
+
+    def give_positions(self, positions: Float[Tensor, "length width"]) -> None:
+        """Sets the position vectors of a network with positions "given"."""
+        if self.positions is None or isinstance(self.positions, nn.Parameter):
+            raise ValueError("give_positions needs a Transformer(positions='given')")
+        self.positions.copy_(positions)
+
+    def run(
+        self, tokens: Float[Tensor, "batch length inputs"], keep: Collection[str] = ()
+    ) -> tuple[Float[Tensor, "batch length outputs"], dict[str, Float[Tensor, "batch length width"]]]:
+        if tokens.shape[-2] > self.length:
+            raise ValueError(f"tokens must be at most {self.length}, the length it was built for, got {tokens.shape[-2]}")
+        state = self.read_in(tokens)
+        if self.positions is not None:
+            state = state + self.positions[: tokens.shape[-2]].to(state.dtype)
+        kept = {"embedding": state} if "embedding" in keep else {}
+        for name, block in zip(self.stages[1:], self.blocks, strict=False):
+            state = block(state)
+            if name in keep:
+                kept[name] = state
+        state = self.norm(state)
+        if "norm" in keep:
+            kept["norm"] = state
+        return self.read_out(state), kept
+
+
+class Block(nn.Module):
+    """Attention, then an MLP, each added to the stream."""
+
+    def __init__(self, model: Transformer, generator: torch.Generator) -> None:
+        super().__init__()
+        self.place = model.norm
+        self.attention = Attention(model, generator)
+        self.attention_norm = nn.LayerNorm(model.width) if model.norm != "none" else nn.Identity()
+        self.mlp = Mlp(model, generator) if model.mlp_ratio else None
+        self.mlp_norm = nn.LayerNorm(model.width) if model.norm != "none" and model.mlp_ratio else nn.Identity()
+
+    def forward(self, state: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+        for part, norm in ((self.attention, self.attention_norm), (self.mlp, self.mlp_norm)):
+            if part is None:
+                continue
+            if self.place == "before":
+                state = state + part(norm(state))
+            else:  # "after", or "none", whose norm does nothing
+                state = norm(state + part(state))
+        return state
+
+
+class Attention(nn.Module):
+    def __init__(self, model: Transformer, generator: torch.Generator) -> None:
+        super().__init__()
+        self.heads, self.kind, self.mask = model.heads, model.attention, model.mask
+        self.queries_keys_values = nn.Linear(model.width, 3 * model.width)
+        self.output = nn.Linear(model.width, model.width)
+        draw_linear(self.queries_keys_values, generator, INITIAL)
+        draw_linear(self.output, generator, INITIAL / math.sqrt(2 * model.layers))
+
+    def forward(self, state: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+        parts = self.queries_keys_values(state).unflatten(-1, (3, self.heads, -1))
+        q, k, v = parts.movedim(-4, -2).unbind(-4)  # each [batch, heads, length, width of a head]
+        if self.kind == "softmax" and isinstance(self.mask, str):
+            mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=self.mask == "causal")
+        else:
+            visible = visible_tokens(state.shape[-2], self.mask, state.device)
+            scores = q @ k.mT / math.sqrt(q.shape[-1])
+            mixed = weigh(scores, visible, self.kind) @ v
+        return self.output(mixed.transpose(-3, -2).flatten(-2))
+
+
+def visible_tokens(length: int, mask: str | int, device: torch.device) -> Bool[Tensor, "length length"]:
+    """[i, j]: whether token i sees token j."""
+    everything = torch.ones(length, length, dtype=torch.bool, device=device)
+    if mask == "full":
+        return everything
+    return everything.tril() if mask == "causal" else everything.tril().triu(1 - int(mask))
+
+
+def weigh(scores: Tensor, visible: Bool[Tensor, "length length"], kind: str) -> Tensor:
+    """Attention weights out of scores."""
+    if kind == "softmax":
+        return torch.where(visible, scores, -torch.inf).softmax(-1)
+    weights = scores.relu() if kind == "relu" else scores
+    return torch.where(visible, weights, 0.0) / visible.sum(-1, keepdim=True)
+
+
+class Mlp(nn.Module):
+    def __init__(self, model: Transformer, generator: torch.Generator) -> None:
+        super().__init__()
+        self.activation, hidden = model.activation, round(model.mlp_ratio * model.width)
+        self.up = nn.Linear(model.width, 2 * hidden if model.activation == "bilinear" else hidden)
+        self.down = nn.Linear(hidden, model.width)
+        draw_linear(self.up, generator, INITIAL)
+        draw_linear(self.down, generator, INITIAL / math.sqrt(2 * model.layers))
+
+    def forward(self, state: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+        hidden = self.up(state)
+        if self.activation == "bilinear":
+            left, right = hidden.chunk(2, dim=-1)
+            return self.down(left * right)
+        return self.down(hidden.relu() if self.activation == "relu" else functional.gelu(hidden, approximate="tanh"))
