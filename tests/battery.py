@@ -62,8 +62,12 @@ def check_task(task: Task) -> None:
             assert other.x.dtype == other.y.dtype == dtype
             assert other.x.device.type == other.y.device.type == device
             assert torch.equal(other.x.cpu(), prompts.x.to(dtype))
-        drawn = task.draw(2, torch.Generator(device).manual_seed(0))
-        assert drawn.x.device.type == device
+        x, y = task.draw(2, torch.Generator(device).manual_seed(0), torch.float32)
+        assert x.device.type == y.device.type == device
+        assert x.dtype == y.dtype == torch.float32
+    tokens = task.encode(prompts.x, prompts.y)
+    assert tokens.shape == (3, task.length, task.inputs)
+    assert task.read(tokens.new_zeros(3, task.length, task.outputs)).shape == prompts.y.shape
     with pytest.raises(ValueError, match="batch must be an integer >= 1"):
         task.sample(0, seed=0)
     with pytest.raises(ValueError, match="seed must be an integer >= 0"):

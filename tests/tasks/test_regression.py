@@ -105,3 +105,30 @@ def test_power_is_the_mean_square_of_the_targets(task):
 def test_bad_arguments_are_named(bad, message):
     with pytest.raises(ValueError, match=message):
         LinearRegression(**bad)
+
+
+def test_tokens_alternate_x_and_y_and_the_last_target_is_hidden():
+    task = LinearRegression(dim=2, examples=2)
+    prompts = task.sample(1, seed=0)
+    (x, y), tokens = (prompts.x[0], prompts.y[0]), task.encode(prompts.x, prompts.y)[0]
+    zero = torch.zeros((), dtype=torch.float64)
+    torch.testing.assert_close(
+        tokens, torch.stack([x[0], torch.stack([y[0], zero]), x[1], torch.stack([y[1], zero]), x[2]])
+    )
+    outputs = torch.arange(5.0)[None, :, None]
+    assert task.read(outputs).tolist() == [[0.0, 2.0, 4.0]]
+
+
+def test_targets_wider_than_inputs_fit_into_the_tokens():
+    task = LinearRegression(dim=1, examples=1, targets=3)
+    prompts = task.sample(1, seed=0)
+    tokens = task.encode(prompts.x, prompts.y)[0]
+    torch.testing.assert_close(tokens[1], prompts.y[0, 0])
+
+
+def test_a_curriculum_uses_the_first_coordinates_only():
+    x, y = LinearRegression(dim=4, examples=8).draw(5, torch.Generator().manual_seed(0), dims=torch.tensor(2))
+    assert not bool(x[..., 2:].any())
+    assert bool(x[..., :2].all())
+    residual = torch.linalg.lstsq(x[:, :8, :2], y[:, :8, None]).solution
+    torch.testing.assert_close((x[..., :2] @ residual)[..., 0], y)

@@ -1,4 +1,4 @@
-"""What learns: networks over token vectors. The task decides how prompts become tokens and where predictions are read."""
+"""What learns: networks over token vectors. Tasks decide how prompts become tokens and where predictions are read."""
 
 from algoscope.models.network import Model, Network
 from algoscope.models.recurrent import Recurrent

@@ -1,4 +1,9 @@
-"""What every model provides: a value that describes it, and the network that it builds."""
+"""What every model provides: a value that describes it, and the network that it builds.
+
+A network built of `Linear` and `Norm` also runs as a population: given parameters with a leading axis of members,
+through `torch.func.functional_call`, and tokens [members, batch, length, inputs], each member is computed with its
+own.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -7,8 +12,7 @@ from collections.abc import Collection
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-
-State = Float[Tensor, "batch length width"]
+from torch.nn import functional
 
 
 class Network(nn.Module, ABC):
@@ -21,10 +25,10 @@ class Network(nn.Module, ABC):
 
     @abstractmethod
     def run(
-        self, tokens: Float[Tensor, "batch length inputs"], keep: Collection[str] = ()
-    ) -> tuple[Float[Tensor, "batch length outputs"], dict[str, Float[Tensor, "batch length width"]]]: ...
+        self, tokens: Float[Tensor, "*batch length inputs"], keep: Collection[str] = ()
+    ) -> tuple[Float[Tensor, "*batch length outputs"], dict[str, Float[Tensor, "*batch length width"]]]: ...
 
-    def forward(self, tokens: Float[Tensor, "batch length inputs"]) -> Float[Tensor, "batch length outputs"]:
+    def forward(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "*batch length outputs"]:
         return self.run(tokens)[0]
 
     @property
@@ -37,7 +41,28 @@ class Model(ABC):
 
     @abstractmethod
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> Network:
-        """A fresh network for tokens of `inputs` coordinates, at most `length` of them; all draws come from `generator`."""
+        """A fresh network for at most `length` tokens of `inputs` coordinates; all draws come from `generator`."""
+
+
+class Linear(nn.Linear):
+    """A linear map, for one network or for each member of a population, in the precision of its weights."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        input = input.to(self.weight.dtype)
+        if self.weight.ndim == 2:
+            return functional.linear(input, self.weight, self.bias)
+        rows = input.flatten(1, -2)
+        return torch.baddbmm(self.bias[:, None], rows, self.weight.mT).unflatten(1, input.shape[1:-1])
+
+
+class Norm(nn.LayerNorm):
+    """LayerNorm, for one network or for each member of a population."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if self.weight.ndim == 1:
+            return super().forward(input)
+        scale, shift = (part[:, None, None] for part in (self.weight, self.bias))
+        return functional.layer_norm(input, self.normalized_shape) * scale + shift
 
 
 @torch.no_grad()

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from algoscope import arguments
-from algoscope.models.network import Model, Network, draw_linear, draw_normal
+from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 
 INITIAL = 0.02  # GPT-2's standard deviation of fresh weights
 ACTIVATIONS = ("gelu", "relu", "bilinear")
@@ -25,11 +25,12 @@ POSITIONS = ("learned", "given", "none")
 class Transformer(Model):
     """GPT-2 without a vocabulary (Radford et al. 2019): linear read-in, `layers` blocks, linear read-out.
 
-    `activation` of the MLP, which is `mlp_ratio` times as wide as the stream (0: no MLP): "gelu" (the tanh form, as in
-    GPT-2), "relu", or "bilinear", the product of two linear maps. `attention` weighs a visible token by the "softmax" of its
-    scores, or by "relu" or "linear" scores over the number of visible tokens. `mask`: "causal", "full", or a number w, which
-    lets a token see itself and the w − 1 tokens before it. `norm`: LayerNorm "before" each part and at the end, "after" each
-    part, or "none". `positions`: "learned", "given" to `Network.give_positions`, or "none".
+    `activation` of the MLP, which is `mlp_ratio` times as wide as the stream (0: no MLP): "gelu" (the tanh form, as
+    in GPT-2), "relu", or "bilinear", the product of two linear maps. `attention` weighs a visible token by the
+    "softmax" of its scores, or by "relu" or "linear" scores over the number of visible tokens. `mask`: "causal",
+    "full", or a number w, which lets a token see itself and the w − 1 tokens before it. `norm`: LayerNorm "before"
+    each part and at the end, "after" each part, or "none". `positions`: "learned", "given" to
+    `Network.give_positions`, or "none".
     """
 
     layers: int = 12
@@ -68,7 +69,7 @@ class TransformerNetwork(Network):
     def __init__(self, model: Transformer, inputs: int, outputs: int, length: int, generator: torch.Generator) -> None:
         super().__init__()
         self.length = length
-        self.read_in = nn.Linear(inputs, model.width)
+        self.read_in = Linear(inputs, model.width)
         self.positions: Tensor | None = None
         if model.positions == "learned":
             self.positions = nn.Parameter(torch.empty(length, model.width))
@@ -77,8 +78,8 @@ class TransformerNetwork(Network):
             self.register_buffer("positions", torch.zeros(length, model.width))
         draw_linear(self.read_in, generator)
         self.blocks = nn.ModuleList(Block(model, generator) for _ in range(model.layers))
-        self.norm = nn.LayerNorm(model.width) if model.norm == "before" else nn.Identity()
-        self.read_out = nn.Linear(model.width, outputs)
+        self.norm = Norm(model.width) if model.norm == "before" else nn.Identity()
+        self.read_out = Linear(model.width, outputs)
         draw_linear(self.read_out, generator)
         names = ("embedding", *(f"layer {i + 1}" for i in range(model.layers)))
         self.stages = (*names, "norm") if model.norm == "before" else names
@@ -90,13 +91,16 @@ class TransformerNetwork(Network):
         self.positions.copy_(positions)
 
     def run(
-        self, tokens: Float[Tensor, "batch length inputs"], keep: Collection[str] = ()
-    ) -> tuple[Float[Tensor, "batch length outputs"], dict[str, Float[Tensor, "batch length width"]]]:
+        self, tokens: Float[Tensor, "*batch length inputs"], keep: Collection[str] = ()
+    ) -> tuple[Float[Tensor, "*batch length outputs"], dict[str, Float[Tensor, "*batch length width"]]]:
         if tokens.shape[-2] > self.length:
-            raise ValueError(f"tokens must be at most {self.length}, the length it was built for, got {tokens.shape[-2]}")
+            raise ValueError(
+                f"tokens must be at most {self.length}, the length it was built for, got {tokens.shape[-2]}"
+            )
         state = self.read_in(tokens)
         if self.positions is not None:
-            state = state + self.positions[: tokens.shape[-2]].to(state.dtype)
+            places = self.positions[..., : tokens.shape[-2], :]
+            state = state + (places if places.ndim == 2 else places[:, None])  # of a population, each has its own
         kept = {"embedding": state} if "embedding" in keep else {}
         for name, block in zip(self.stages[1:], self.blocks, strict=False):
             state = block(state)
@@ -115,18 +119,16 @@ class Block(nn.Module):
         super().__init__()
         self.place = model.norm
         self.attention = Attention(model, generator)
-        self.attention_norm = nn.LayerNorm(model.width) if model.norm != "none" else nn.Identity()
+        self.attention_norm = Norm(model.width) if model.norm != "none" else nn.Identity()
         self.mlp = Mlp(model, generator) if model.mlp_ratio else None
-        self.mlp_norm = nn.LayerNorm(model.width) if model.norm != "none" and model.mlp_ratio else nn.Identity()
+        self.mlp_norm = Norm(model.width) if model.norm != "none" and model.mlp_ratio else nn.Identity()
 
-    def forward(self, state: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+    def forward(self, state: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
         for part, norm in ((self.attention, self.attention_norm), (self.mlp, self.mlp_norm)):
             if part is None:
                 continue
-            if self.place == "before":
-                state = state + part(norm(state))
-            else:  # "after", or "none", whose norm does nothing
-                state = norm(state + part(state))
+            before = self.place == "before"  # with "none", the norm does nothing
+            state = state + part(norm(state)) if before else norm(state + part(state))
         return state
 
 
@@ -134,21 +136,21 @@ class Attention(nn.Module):
     def __init__(self, model: Transformer, generator: torch.Generator) -> None:
         super().__init__()
         self.heads, self.kind, self.mask = model.heads, model.attention, model.mask
-        self.queries_keys_values = nn.Linear(model.width, 3 * model.width)
-        self.output = nn.Linear(model.width, model.width)
+        self.queries_keys_values = Linear(model.width, 3 * model.width)
+        self.output = Linear(model.width, model.width)
         draw_linear(self.queries_keys_values, generator, INITIAL)
         draw_linear(self.output, generator, INITIAL / math.sqrt(2 * model.layers))
 
-    def forward(self, state: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
-        parts = self.queries_keys_values(state).unflatten(-1, (3, self.heads, -1))
-        q, k, v = parts.movedim(-4, -2).unbind(-4)  # each [batch, heads, length, width of a head]
+    def forward(self, state: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
+        length = state.shape[-2]
+        parts = self.queries_keys_values(state).reshape(-1, length, 3, self.heads, state.shape[-1] // self.heads)
+        q, k, v = parts.permute(2, 0, 3, 1, 4)  # each [sequences, heads, length, width of a head]
         if self.kind == "softmax" and isinstance(self.mask, str):
             mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=self.mask == "causal")
         else:
-            visible = visible_tokens(state.shape[-2], self.mask, state.device)
-            scores = q @ k.mT / math.sqrt(q.shape[-1])
-            mixed = weigh(scores, visible, self.kind) @ v
-        return self.output(mixed.transpose(-3, -2).flatten(-2))
+            visible = visible_tokens(length, self.mask, state.device)
+            mixed = weigh(q @ k.mT / math.sqrt(q.shape[-1]), visible, self.kind) @ v
+        return self.output(mixed.transpose(1, 2).reshape(state.shape))
 
 
 def visible_tokens(length: int, mask: str | int, device: torch.device) -> Bool[Tensor, "length length"]:
@@ -171,12 +173,12 @@ class Mlp(nn.Module):
     def __init__(self, model: Transformer, generator: torch.Generator) -> None:
         super().__init__()
         self.activation, hidden = model.activation, round(model.mlp_ratio * model.width)
-        self.up = nn.Linear(model.width, 2 * hidden if model.activation == "bilinear" else hidden)
-        self.down = nn.Linear(hidden, model.width)
+        self.up = Linear(model.width, 2 * hidden if model.activation == "bilinear" else hidden)
+        self.down = Linear(hidden, model.width)
         draw_linear(self.up, generator, INITIAL)
         draw_linear(self.down, generator, INITIAL / math.sqrt(2 * model.layers))
 
-    def forward(self, state: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+    def forward(self, state: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
         hidden = self.up(state)
         if self.activation == "bilinear":
             left, right = hidden.chunk(2, dim=-1)

@@ -1,5 +1,6 @@
 """In-context linear regression (Garg et al. 2022; Fu et al. 2023)."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -7,10 +8,10 @@ from typing import Literal, TypeAlias
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional
 
 from algoscope import arguments
 from algoscope.tasks.task import Task
-from algoscope.trace import Prompts
 
 Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 COVARIANCES = ("isotropic", "ill-conditioned")
@@ -45,34 +46,75 @@ class LinearRegression(Task):
         else:  # kept as nested tuples, so that tasks compare, hash and serialize
             object.__setattr__(self, "covariance", _checked_matrix(self.covariance, self.dim))
 
-    def draw(self, batch: int, generator: torch.Generator) -> Prompts:
+    @property
+    def power(self) -> float:
+        scales, _ = _spectrum(self, torch.device("cpu"), torch.float64)
+        return float(scales.square().sum()) + self.noise**2
+
+    @property
+    def length(self) -> int:
+        return 2 * self.examples + 1
+
+    @property
+    def inputs(self) -> int:
+        return max(self.dim, self.targets)
+
+    @property
+    def outputs(self) -> int:
+        return self.targets
+
+    def draw(
+        self, batch: int, generator: torch.Generator, dtype: torch.dtype = torch.float64, dims: Tensor | None = None
+    ) -> tuple[Float[Tensor, "batch points dim"], Float[Tensor, "batch points *target"]]:
+        device = generator.device
+
         def normal(*shape: int) -> Tensor:
-            return torch.randn(shape, generator=generator, device=generator.device, dtype=torch.float64)
+            return torch.randn(shape, generator=generator, device=device, dtype=dtype)
 
-        if self.covariance == "ill-conditioned":
-            basis = _orthogonal(normal(batch, self.dim, self.dim))
-        else:
-            basis = self._basis().to(generator.device)
-        scales = self._spectrum().sqrt().to(generator.device)
-        x = (normal(batch, self.examples + 1, self.dim) * scales) @ basis.mT
-        y = x @ normal(batch, self.dim, self.targets) + self.noise * normal(batch, self.examples + 1, self.targets)
-        power = float(self._spectrum().sum()) + self.noise**2
-        return Prompts(x=x, y=y if self.targets > 1 else y[..., 0], noise=float(self.noise), power=power)
+        x = normal(batch, self.examples + 1, self.dim)
+        if self.covariance != "isotropic":
+            scales, basis = _spectrum(self, device, dtype)
+            if self.covariance == "ill-conditioned":
+                basis = _orthogonal(normal(batch, self.dim, self.dim))
+            x = (x * scales) @ basis.mT
+        if dims is not None:
+            x = torch.where(torch.arange(self.dim, device=device) < dims, x, 0.0)
+        y = x @ normal(batch, self.dim, self.targets)
+        if self.noise:
+            y = y + self.noise * normal(batch, self.examples + 1, self.targets)
+        return x, y if self.targets > 1 else y[..., 0]
 
-    def _spectrum(self) -> Float[Tensor, "dim"]:
-        """The eigenvalues of Σ, after rescaling."""
-        if isinstance(self.covariance, str):
-            values = torch.ones(self.dim, dtype=torch.float64)
-            values[: self.dim // 2] = self.condition if self.covariance == "ill-conditioned" else 1.0
-        else:
-            values = torch.linalg.eigvalsh(torch.tensor(self.covariance, dtype=torch.float64)).clamp(min=0)
-        return values * (self.dim / values.sum()) if self.rescale else values
+    def encode(
+        self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points *target"]
+    ) -> Float[Tensor, "batch length inputs"]:
+        """x and y alternate, y in the first coordinates (Garg et al. 2022). The last y is left out: nothing may see it."""
+        columns = y if y.ndim == x.ndim else y[..., None]
+        pairs = [functional.pad(part, (0, self.inputs - part.shape[-1])) for part in (x, columns)]
+        return torch.stack(pairs, dim=-2).flatten(-3, -2)[..., :-1, :]
 
-    def _basis(self) -> Float[Tensor, "dim dim"]:
-        """The eigenvectors of Σ, as columns, where all sequences share them."""
-        if isinstance(self.covariance, str):
-            return torch.eye(self.dim, dtype=torch.float64)
-        return torch.linalg.eigh(torch.tensor(self.covariance, dtype=torch.float64)).eigenvectors
+    def read(self, outputs: Float[Tensor, "batch length outputs"]) -> Float[Tensor, "batch points *target"]:
+        """At the tokens of x, which have seen every earlier pair."""
+        predictions = outputs[..., ::2, :]
+        return predictions if self.targets > 1 else predictions[..., 0]
+
+
+@functools.cache
+def _spectrum(
+    task: LinearRegression, device: torch.device, dtype: torch.dtype
+) -> tuple[Float[Tensor, "dim"], Float[Tensor, "dim dim"]]:
+    """Square roots of the eigenvalues of Σ, rescaled, and the eigenvectors that all sequences share.
+
+    Kept on the device: a recorded step must not wait for the host.
+    """
+    values, basis = torch.ones(task.dim, dtype=torch.float64), torch.eye(task.dim, dtype=torch.float64)
+    if task.covariance == "ill-conditioned":
+        values[: task.dim // 2] = task.condition
+    elif not isinstance(task.covariance, str):
+        values, basis = torch.linalg.eigh(torch.tensor(task.covariance, dtype=torch.float64))
+        values = values.clamp(min=0)
+    if task.rescale:
+        values = values * (task.dim / values.sum())
+    return values.sqrt().to(device, dtype), basis.to(device, dtype)
 
 
 def _orthogonal(gaussian: Float[Tensor, "batch dim dim"]) -> Float[Tensor, "batch dim dim"]:

@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from typing import final
 
 import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
 
 from algoscope import arguments
 from algoscope.randomness import stream
@@ -11,11 +13,47 @@ from algoscope.trace import Prompts
 
 
 class Task(ABC):
-    """A distribution of prompts. Concrete tasks are frozen dataclasses whose fields are its dials."""
+    """A distribution of prompts, and how a prompt becomes tokens. Concrete tasks are frozen dataclasses.
+
+    A model sees `length` tokens of `inputs` coordinates and answers each with `outputs` coordinates; `encode` makes the
+    tokens and `read` picks the predictions, one for each target.
+    """
+
+    noise: float = 0.0
+
+    @property
+    @abstractmethod
+    def power(self) -> float:
+        """E[y²] per coordinate, the unit of the normalized error."""
+
+    @property
+    @abstractmethod
+    def length(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def inputs(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int: ...
 
     @abstractmethod
-    def draw(self, batch: int, generator: torch.Generator) -> Prompts:
-        """`batch` prompts in float64 on the generator's device; all randomness comes from the generator."""
+    def draw(
+        self, batch: int, generator: torch.Generator, dtype: torch.dtype = torch.float64, dims: Tensor | None = None
+    ) -> tuple[Float[Tensor, "batch points dim"], Shaped[Tensor, "batch points *target"]]:
+        """x and y of `batch` prompts, on the generator's device; all randomness comes from the generator.
+
+        `dims`, where a curriculum asks for easier prompts, is how many input coordinates are in use.
+        """
+
+    @abstractmethod
+    def encode(
+        self, x: Float[Tensor, "batch points dim"], y: Shaped[Tensor, "batch points *target"]
+    ) -> Float[Tensor, "batch length inputs"]: ...
+
+    @abstractmethod
+    def read(self, outputs: Float[Tensor, "batch length outputs"]) -> Shaped[Tensor, "batch points *target"]: ...
 
     @final
     def sample(
@@ -30,4 +68,5 @@ class Task(ABC):
         arguments.integer("seed", seed, 0)
         if not dtype.is_floating_point:
             raise ValueError(f"dtype must be a floating-point type, got {dtype}")
-        return self.draw(batch, stream("prompts", seed)).to(device, dtype)
+        x, y = self.draw(batch, stream("prompts", seed))
+        return Prompts(x, y, float(self.noise), self.power).to(device, dtype)

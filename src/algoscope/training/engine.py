@@ -1,0 +1,38 @@
+"""How a step of a population runs on its device.
+
+On a CPU it runs as it is written. On a GPU the forward pass and the update are compiled, and the whole step —
+sampling, forward, backward, update — is recorded once as a CUDA graph and then replayed: the host only says "again".
+"""
+
+from collections.abc import Callable
+
+import torch
+
+from algoscope.training.population import Population
+
+WARM_UP = 3  # steps before recording, in which compilers compile and libraries choose
+
+
+def prepare(population: Population) -> Callable[[], None]:
+    """A function that advances the population by one step; calling this does not."""
+    if population.device.type != "cuda":
+        return population.step
+    population.losses = torch.compile(population.losses, dynamic=False)
+    population.update = torch.compile(population.update, dynamic=False)
+    before = {name: tensor.clone() for name, tensor in population.state.tensors().items()}
+    draws = [generator.get_state() for generator in population.generators]
+    graph = torch.cuda.CUDAGraph()
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(WARM_UP):
+            population.step()
+    torch.cuda.current_stream().wait_stream(side)
+    for generator in population.generators:
+        graph.register_generator_state(generator)
+    with torch.cuda.graph(graph):
+        population.step()
+    population.state.restore(before)
+    for generator, state in zip(population.generators, draws, strict=True):
+        generator.set_state(state)
+    return graph.replay

@@ -1,0 +1,102 @@
+"""The dials of a training run, as values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from algoscope import arguments
+from algoscope.tasks import Task
+
+PRECISIONS = ("bf16", "tf32", "fp32", "fp64")
+SCHEDULES = ("cosine", "constant")
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """Easier prompts first (Garg et al. 2022): a dimension and two points more every `interval` steps.
+
+    Coordinates not yet in use are zero and positions not yet in use are left out of the loss, so shapes never change.
+    """
+
+    dims: int = 5
+    points: int = 11
+    interval: int = 500
+
+    def __post_init__(self) -> None:
+        arguments.integer("dims", self.dims, 1)
+        arguments.integer("points", self.points, 1)
+        arguments.integer("interval", self.interval, 1)
+
+    def in_use(self, step: Int[Tensor, ""]) -> tuple[Int[Tensor, ""], Int[Tensor, ""]]:
+        """Dimensions and points at a step; they may exceed what the task has."""
+        rises = step // self.interval
+        return self.dims + rises, self.points + 2 * rises
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train. AdamW with warm-up, clipping of each member's gradient, and a cosine or constant rate."""
+
+    steps: int
+    batch: int = 64
+    warmup: int = 1000  # steps of linear rise of the learning rate
+    schedule: Literal["cosine", "constant"] = "cosine"
+    clip: float = 1.0  # largest norm of a gradient
+    weight_decay: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.999)
+    precision: Literal["bf16", "tf32", "fp32", "fp64"] = "fp32"
+    curriculum: Curriculum | None = Curriculum()
+    log_every: int = 100  # steps; the host looks at the device only then
+    checkpoint_every: int = 1000
+
+    def __post_init__(self) -> None:
+        arguments.integer("steps", self.steps, 1)
+        arguments.integer("batch", self.batch, 1)
+        arguments.integer("warmup", self.warmup, 0)
+        arguments.choice("schedule", self.schedule, SCHEDULES)
+        arguments.number("clip", self.clip, strict=True)
+        arguments.number("weight_decay", self.weight_decay)
+        arguments.choice("precision", self.precision, PRECISIONS)
+        arguments.integer("log_every", self.log_every, 1)
+        arguments.integer("checkpoint_every", self.checkpoint_every, 1)
+        if self.checkpoint_every % self.log_every:
+            raise ValueError(f"checkpoint_every must be a multiple of log_every = {self.log_every}")
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return torch.float64 if self.precision == "fp64" else torch.float32
+
+    def rate(self, step: Int[Tensor, ""]) -> Float[Tensor, ""]:
+        """The learning rate at a step, as a share of its peak."""
+        progress = step.double()
+        rise = ((progress + 1) / max(self.warmup, 1)).clamp(max=1.0)
+        if self.schedule == "constant":
+            return rise
+        left = ((progress - self.warmup) / max(self.steps - self.warmup, 1)).clamp(0, 1)
+        return rise * (1 + torch.cos(torch.pi * left)) / 2
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model of a population: what it is trained on, from which seed, how fast."""
+
+    task: Task
+    seed: int = 0
+    learning_rate: float = 3e-4
+
+    def __post_init__(self) -> None:
+        arguments.integer("seed", self.seed, 0)
+        arguments.number("learning_rate", self.learning_rate, strict=True)
+
+
+def check_members(members: Sequence[Member]) -> None:
+    """Members share one program, so their tokens must have one shape."""
+    if not members:
+        raise ValueError("members must hold at least one member")
+    shapes = {(m.task.length, m.task.inputs, m.task.outputs) for m in members}
+    if len(shapes) > 1:
+        raise ValueError(f"members must have tasks of one shape (length, inputs, outputs), got {sorted(shapes)}")
