@@ -19,6 +19,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "trace": (set(), CORE),
     "tasks": (set(), CORE),
     "algorithms": (set(), CORE),
+    "models": (set(), CORE),
+    "training": ({"models", "tasks"}, CORE),
     "matching": (set(), CORE),
     "report": (set(), {"altair"}),
     "demo": ({"algorithms", "matching", "report", "tasks"}, set()),

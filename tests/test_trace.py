@@ -57,11 +57,18 @@ def test_bad_prompts_are_named(x, y, message):
 def test_bad_noise_and_power_are_named():
     with pytest.raises(ValueError, match="noise must be a finite number >= 0"):
         Prompts(torch.zeros(1, 2, 3), torch.zeros(1, 2), noise=-1.0)
-    with pytest.raises(ValueError, match="power must be a finite number >= 0"):
-        Prompts(torch.zeros(1, 2, 3), torch.zeros(1, 2), power=-1.0)
+    with pytest.raises(ValueError, match="power must be a finite number > 0"):
+        Prompts(torch.zeros(1, 2, 3), torch.zeros(1, 2), power=0.0)
+    with pytest.raises(ValueError, match="y is zero everywhere"):
+        Prompts(torch.zeros(1, 2, 3), torch.zeros(1, 2)).normalizer()
 
 
+@pytest.mark.usefixtures("as_users_run_it")
 def test_bad_traces_are_named(prompts):
+    with pytest.raises(ValueError, match=r"weights must be \[1, 4, 4, 2\], got \[1, 4, 4, 1\]"):
+        Trace("narrow", torch.zeros(1, 4, 4), (0,), prompts, weights=torch.zeros(1, 4, 4, 1))
+    with pytest.raises(ValueError, match=r"converged must be \[1, 4, 4\], got \[1\]"):
+        Trace("short", torch.zeros(1, 4, 4), (0,), prompts, converged=torch.ones(1, dtype=torch.bool))
     with pytest.raises(ValueError, match="values must be"):
         Trace("short", torch.zeros(1, 4, 3), (0,), prompts)
     with pytest.raises(ValueError, match="stages must name each of the 2 stages"):

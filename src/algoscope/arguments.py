@@ -2,8 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
-from typing import TypeAlias
+import operator
+from collections.abc import Collection, Iterable, Sequence
+from typing import SupportsIndex, TypeAlias
 
 import torch
 from torch import Tensor
@@ -12,7 +13,8 @@ Steps: TypeAlias = int | Sequence[int]  # an int K means 0..K, a list means just
 
 
 def integer(name: str, value: object, minimum: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+    """Python's integers and those of numpy."""
+    if not isinstance(value, SupportsIndex) or isinstance(value, bool | Tensor) or operator.index(value) < minimum:
         raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
 
 
@@ -24,7 +26,7 @@ def number(name: str, value: object, minimum: float = 0.0, *, strict: bool = Fal
 
 
 def choice(name: str, value: object, allowed: Collection[str], *, otherwise: str = "") -> None:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         names = ", ".join(repr(option) for option in allowed)
         raise ValueError(f"{name} must be one of {names}{' or ' + otherwise if otherwise else ''}, got {value!r}")
 
@@ -42,17 +44,27 @@ def finite(name: str, value: Tensor) -> None:
         raise ValueError(f"{name} must hold finite numbers only, got NaN or infinity")
 
 
+def matrix(name: str, value: object, dim: int, otherwise: str) -> Tensor:
+    """The value as a dim x dim matrix in float64."""
+    want = f"{name} must be {otherwise} or a {dim} x {dim} matrix (dim = {dim})"
+    try:
+        result = torch.as_tensor(value, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{want}, got {value!r}") from None
+    if tuple(result.shape) != (dim, dim):
+        raise ValueError(f"{want}, got shape {list(result.shape)}")
+    finite(name, result)
+    return result
+
+
 def steps(value: object) -> None:
-    if isinstance(value, int):
-        return integer("steps", value, 0)
-    problem = ValueError(f"steps must be an integer >= 0 or an increasing list of such integers, got {value!r}")
-    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) == 0:
-        raise problem
-    if any(not isinstance(step, int) or isinstance(step, bool) or step < 0 for step in value):
-        raise problem
-    if any(later <= earlier for earlier, later in itertools.pairwise(value)):
-        raise problem
+    """An integer K for the steps 0..K, or a list of the steps to keep."""
+    listed = list(value) if isinstance(value, Iterable) else [value]
+    kept = [operator.index(k) for k in listed if isinstance(k, SupportsIndex) and not isinstance(k, bool)]
+    rising = all(earlier < later for earlier, later in itertools.pairwise(kept))
+    if not kept or len(kept) < len(listed) or kept[0] < 0 or not rising:
+        raise ValueError(f"steps must be an integer >= 0 or an increasing list of such integers, got {value!r}")
 
 
 def steps_to_keep(value: Steps) -> tuple[int, ...]:
-    return tuple(range(value + 1)) if isinstance(value, int) else tuple(value)
+    return tuple(int(step) for step in value) if isinstance(value, Iterable) else tuple(range(int(value) + 1))

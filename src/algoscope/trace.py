@@ -42,7 +42,7 @@ class Prompts:
             raise ValueError(f"x and y must agree in batch and points, got {list(self.x.shape)}, {list(self.y.shape)}")
         arguments.number("noise", self.noise)
         if self.power is not None:
-            arguments.number("power", self.power)
+            arguments.number("power", self.power, strict=True)
 
     @property
     def batch(self) -> int:
@@ -63,7 +63,10 @@ class Prompts:
 
     def normalizer(self) -> float:
         """E[y²] per coordinate: what a mean squared error is divided by."""
-        return float(self.y.double().square().mean()) if self.power is None else self.power
+        power = float(self.y.double().square().mean()) if self.power is None else self.power
+        if power == 0:
+            raise ValueError("y is zero everywhere, so errors have no unit: state power, E[y²]")
+        return power
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "Prompts":
         return replace(self, x=self.x.to(device=device, dtype=dtype), y=self.y.to(device=device, dtype=dtype))
@@ -100,6 +103,11 @@ class Trace:
             raise ValueError(f"stages must name each of the {self.values.shape[0]} stages, got {self.stages!r}")
         if len(set(self.stages)) != len(self.stages):
             raise ValueError(f"stages must have different names, got {self.stages!r}")
+        batch, points, *target = self.prompts.y.shape
+        weights, converged = (len(self), batch, points, self.prompts.dim, *target), (len(self), batch, points)
+        for name, tensor, shape in (("weights", self.weights, weights), ("converged", self.converged, converged)):
+            if tensor is not None and tuple(tensor.shape) != shape:
+                raise ValueError(f"{name} must be {list(shape)}, got {list(tensor.shape)}")
 
     def __len__(self) -> int:
         return len(self.stages)

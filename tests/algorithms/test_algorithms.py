@@ -1,6 +1,9 @@
 """Every algorithm passes the battery, and bad arguments are named."""
 
+from typing import Any
+
 import battery
+import numpy as np
 import pytest
 import torch
 
@@ -38,6 +41,15 @@ def test_degenerate_data_gives_finite_answers(algorithm):
     x[:, 2:4] = torch.tensor([1.0, 2.0, 0.0])
     for y in (torch.ones(1, 6, dtype=torch.float64), torch.zeros(1, 6, dtype=torch.float64)):
         assert bool(algorithm.trace(ag.Prompts(x, y)).values.isfinite().all())
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_numbers_of_numpy_are_welcome():
+    two: Any = np.int64(2)
+    prompts = ag.tasks.LinearRegression(dim=two, examples=two).sample(2, seed=0)
+    several: Any = np.arange(0, 5, 2)
+    assert Newton(two).trace(prompts).stages == (0, 1, 2)
+    assert Newton(several).trace(prompts).stages == (0, 2, 4)
 
 
 def test_every_algorithm_is_in_the_battery():
@@ -93,7 +105,7 @@ def test_bad_arguments_are_named(method, bad, message):
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        (torch.eye(3), "preconditioner must be 'diagonal' or a 2 x 2 matrix"),
+        (torch.eye(3), "preconditioner must be 'diagonal' or a 2 x 2 matrix .*, got shape"),
         (torch.tensor([[1.0, 0.0], [0.0, -1.0]]), "symmetric positive definite"),
         (torch.tensor([[1.0, 0.5], [0.0, 1.0]]), "symmetric positive definite"),
         (torch.tensor([[1.0, torch.nan], [torch.nan, 1.0]]), "preconditioner must hold finite"),

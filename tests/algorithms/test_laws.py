@@ -172,3 +172,47 @@ def test_newton_does_not_care_about_the_scale_of_the_inputs(seed, factor):
             rtol=1e-8,
             atol=1e-8,
         )
+
+
+def test_many_steps_are_welcome():
+    """Long after convergence nothing overflows, underflows or crashes."""
+    prompts = LinearRegression(dim=5, examples=10).sample(4, seed=0)
+    exact = OrdinaryLeastSquares().trace(prompts).values[0]
+    for method in (
+        Newton([64, 5000]),
+        GradientDescentPlusPlus([500, 3000]),
+        ConjugateGradients([500]),
+        Chebyshev([5000]),
+    ):
+        trace = method.trace(prompts)
+        torch.testing.assert_close(trace.values[-1], exact, rtol=1e-6, atol=1e-6)
+        assert trace.note == ""
+    far = GradientDescent([10**20], rate="best").trace(prompts)
+    torch.testing.assert_close(far.values[0], exact, rtol=1e-6, atol=1e-6)
+
+
+def test_gradient_descent_plus_plus_that_diverges_says_so():
+    trace = GradientDescentPlusPlus([50], rate=1.0, transform=1.0).trace(LinearRegression(5, 10).sample(4, seed=0))
+    assert trace.note.startswith("diverges on ")
+
+
+def test_a_rate_that_is_only_too_large_for_nothing_has_no_note():
+    """Before the first example there is nothing to diverge on."""
+    prompts = LinearRegression(dim=3, examples=6).sample(4, seed=0)
+    small = Prompts(prompts.x * 1e-3, prompts.y)
+    assert GradientDescent(3, rate=3.0).trace(small).note == ""
+
+
+def test_prompts_that_were_changed_in_place_are_solved_anew():
+    prompts = LinearRegression(dim=3, examples=6).sample(4, seed=0)
+    OrdinaryLeastSquares().trace(prompts)
+    prompts.x.mul_(2)
+    prompts.y.mul_(3)
+    fresh = OrdinaryLeastSquares().trace(Prompts(prompts.x.clone(), prompts.y.clone()))
+    torch.testing.assert_close(OrdinaryLeastSquares().trace(prompts).values, fresh.values)
+
+
+def test_names_tell_variants_apart():
+    assert Newton(3).name == "Newton"
+    assert Newton(5, start="2/spectral", ridge=0.5).name == "Newton(start=2/spectral, ridge=0.5)"
+    assert Ridge().name == "Ridge"

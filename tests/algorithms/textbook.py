@@ -5,6 +5,7 @@ Each returns the weights after 0, 1, …, `steps` steps. They work in whatever a
 numpy's longdouble, or exact numbers (mpmath) in arrays of objects.
 """
 
+import mpmath
 import numpy as np
 
 Array = np.ndarray
@@ -85,7 +86,12 @@ def newton(x: Array, y: Array, steps: int, start: str, ridge: float = 0.0):
     s = x.T @ x + ridge * np.eye(x.shape[1])
     square = s @ s.T
     above, norm = start.split("/")
-    size = np.sqrt((square * square).sum()) if norm == "frobenius" else np.linalg.norm(square.astype(float), 2)
+    if norm == "frobenius":
+        size = np.sqrt((square * square).sum())
+    elif square.dtype == object:
+        size = max(mpmath.eigsy(mpmath.matrix(square.tolist()), eigvals_only=True))
+    else:
+        size = np.linalg.norm(square.astype(float), 2)
     alpha = float(above) / (size or 1.0)
     m = alpha * s
     iterates = [m @ (x.T @ y)]
@@ -128,6 +134,26 @@ def bfgs(x: Array, y: Array, steps: int):
         rho = 1 / (change @ move)
         left = np.eye(x.shape[1]) - rho * np.outer(move, change)
         h = left @ h @ left.T + rho * np.outer(move, move)
+        iterates.append(w)
+    return iterates
+
+
+def lbfgs(x: Array, y: Array, steps: int, memory: int):
+    """L-BFGS with exact line search: the two-loop recursion (Nocedal and Wright, algorithm 7.4), H₀ = I."""
+    s, w = x.T @ x, x.T @ y * 0
+    gradient = s @ w - x.T @ y
+    iterates, pairs = [w], []
+    for _ in range(steps):
+        direction, alphas = gradient, []
+        for move, change in reversed(pairs):
+            alphas.append((move @ direction) / (change @ move))
+            direction = direction - alphas[-1] * change
+        for (move, change), alpha in zip(pairs, reversed(alphas), strict=True):
+            direction = direction + (alpha - (change @ direction) / (change @ move)) * move
+        length = (gradient @ direction) / (direction @ s @ direction)
+        move, change = -length * direction, -length * (s @ direction)
+        w, gradient = w + move, gradient + change
+        pairs = [*pairs, (move, change)][-memory:]
         iterates.append(w)
     return iterates
 

@@ -3,9 +3,19 @@
 import numpy as np
 import pytest
 import torch
-from scipy import stats
 
-from algoscope.algorithms import ConjugateGradients, GradientDescent, Newton
+from algoscope.algorithms import (
+    Chebyshev,
+    ConjugateGradients,
+    GradientDescent,
+    GradientDescentPlusPlus,
+    HeavyBall,
+    Newton,
+    OnlineGradientDescent,
+    OrdinaryLeastSquares,
+    PreconditionedGradientDescent,
+    Ridge,
+)
 from algoscope.matching import compare
 from algoscope.tasks import LinearRegression
 from algoscope.trace import Prompts, Trace
@@ -23,29 +33,39 @@ def test_a_trace_compared_with_itself_has_the_diagonal_as_best_match(method, mea
     assert match.ties[first:] == tuple((stage,) for stage in match.stages[first:])
 
 
-def test_the_intervals_are_those_of_a_percentile_bootstrap():
+def test_the_intervals_are_those_of_a_studentized_bootstrap():
     prompts = TASK.sample(200, seed=1)
     match = compare(Newton(3).trace(prompts), GradientDescent(3).trace(prompts), resamples=4000)
     for i in range(4):
-        judge = stats.bootstrap(
-            (match.per_sequence[:, i, 2].numpy(),), np.mean, n_resamples=4000, method="percentile", rng=0
-        ).confidence_interval
-        width = judge.high - judge.low
-        assert float(match.low[i, 2]) == pytest.approx(judge.low, abs=0.1 * width)
-        assert float(match.high[i, 2]) == pytest.approx(judge.high, abs=0.1 * width)
+        values = match.per_sequence[:, i, 2].numpy()
+        draws = values[np.random.default_rng(0).integers(200, size=(4000, 200))]
+        ratios = (draws.mean(1) - values.mean()) / (draws.std(1, ddof=1) / 200**0.5)
+        error = values.std(ddof=1) / 200**0.5
+        low, high = (values.mean() - error * np.quantile(ratios, tail) for tail in (0.975, 0.025))
+        assert float(match.low[i, 2]) == pytest.approx(low, abs=0.1 * (high - low))
+        assert float(match.high[i, 2]) == pytest.approx(high, abs=0.1 * (high - low))
 
 
-def test_intervals_cover_the_truth():
-    """The mean over 20,000 prompts lies in the 95% interval of 60 others about 95 times in 100."""
+@pytest.mark.parametrize(("measure", "sequences"), [("errors", 10), ("errors", 60), ("distance", 20)])
+def test_intervals_cover_the_truth(measure, sequences):
+    """The mean over 20,000 prompts lies in the 95% interval of a few others about 95 times in 100."""
     newton, gradient = Newton([3]), GradientDescent([5])
     large = TASK.sample(20_000, seed=10_000)
-    truth = float(compare(newton.trace(large), gradient.trace(large), resamples=100).similarity)
+    truth = float(compare(newton.trace(large), gradient.trace(large), measure=measure, resamples=100).similarity)
     covered = 0
     for trial in range(200):
-        prompts = TASK.sample(60, seed=trial)
-        match = compare(newton.trace(prompts), gradient.trace(prompts), resamples=500)
+        prompts = TASK.sample(sequences, seed=trial)
+        match = compare(newton.trace(prompts), gradient.trace(prompts), measure=measure, resamples=500)
         covered += bool(match.low[0, 0] <= truth <= match.high[0, 0])
-    assert 0.88 <= covered / 200 <= 0.99
+    assert 0.9 <= covered / 200 <= 0.99
+
+
+def test_two_prompts_say_next_to_nothing():
+    trace = Newton(8).trace(TASK.sample(2, seed=0))
+    match = compare(trace, trace)
+    assert bool((match.low[3, :3] == -1).all())
+    assert bool((match.high[3, :3] == 1).all())
+    assert len(match.ties[3]) == 9
 
 
 def planted(trace: Trace, steps: list[int], noise: float, seed: int) -> Trace:
@@ -87,22 +107,40 @@ def test_ties_stay_honest_when_there_is_little_evidence():
     assert np.median(sizes) > 5
 
 
-@pytest.mark.parametrize("method", [Newton(12), GradientDescent(30), ConjugateGradients(5)], ids=str)
-def test_a_random_trace_matches_nothing(method):
+METHODS = [
+    Newton(12),
+    GradientDescent(30),
+    GradientDescent(30, start="uniform/sqrt(dim)"),
+    PreconditionedGradientDescent(10),
+    HeavyBall(10),
+    Chebyshev(10),
+    GradientDescentPlusPlus(6),
+    ConjugateGradients(5),
+    OnlineGradientDescent(),
+    OrdinaryLeastSquares(),
+    Ridge(ridge=0.5),
+]
+
+
+def test_a_random_trace_matches_nothing():
     """Neither predictions that ignore x, large or small, nor those of random weights; by errors nor by weights."""
-    none = {"large": 0, "small": 0, "random weights": 0, "by weights": 0}
+    none = {(method.name, kind): 0 for method in METHODS for kind in ("large", "small", "random weights", "by weights")}
     for trial in range(100):
-        prompts = TASK.sample(128, seed=2000 + trial)
-        known = method.trace(prompts)
+        prompts = TASK.sample(100, seed=2000 + trial)
         generator = torch.Generator().manual_seed(trial)
         weights = torch.randn(1, *prompts.x.shape, generator=generator, dtype=torch.float64)
         noise = torch.randn(1, *prompts.y.shape, generator=generator, dtype=torch.float64) * prompts.normalizer() ** 0.5
         values = {"large": noise, "small": 0.1 * noise, "random weights": (weights * prompts.x).sum(-1)}
-        randoms = {kind: Trace("random", value, (0,), prompts, weights) for kind, value in values.items()}
-        for kind, random in randoms.items():
-            none[kind] += compare(random, known, measure="errors", resamples=300).none[0]
-        none["by weights"] += compare(randoms["large"], known, measure="weights", resamples=300).none[0]
-    assert min(none.values()) >= 95
+        stacked = Trace(
+            "random", torch.cat(list(values.values())), tuple(values), prompts, weights.expand(3, -1, -1, -1)
+        )
+        for method in METHODS:
+            known = method.trace(prompts)
+            match = compare(stacked, known, measure="errors", resamples=200)
+            for kind, said in zip(values, match.none, strict=True):
+                none[method.name, kind] += said
+            none[method.name, "by weights"] += compare(stacked, known, measure="weights", resamples=200).none[0]
+    assert min(none.values()) >= 95, none
 
 
 def test_a_trace_beats_the_null_where_it_should():
@@ -147,6 +185,20 @@ def test_traces_of_different_prompts_cannot_be_compared():
         compare(a, b)
     same = Prompts(a.prompts.x.clone(), a.prompts.y.clone())
     assert compare(a, Newton(2).trace(same)).best == (0, 1, 2)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_only_traces_can_be_compared():
+    prompts = TASK.sample(4, seed=0)
+    with pytest.raises(ValueError, match="a must be a Trace, got Prompts"):
+        compare(prompts, prompts)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_stage_that_could_not_be_measured_has_no_best_step():
+    trace = Newton(2).trace(TASK.sample(8, seed=0))
+    broken = Trace("broken", torch.full_like(trace.values[:1], torch.nan), ("layer",), trace.prompts)
+    match = compare(broken, trace)
+    assert (match.best, match.ties, match.none) == ((None,), ((),), (True,))
 
 
 def test_one_prompt_is_too_few_for_an_interval():

@@ -92,12 +92,16 @@ def test_power_is_the_mean_square_of_the_targets(task):
         ({"noise": float("nan")}, "noise must be a finite number >= 0"),
         ({"targets": 0}, "targets must be an integer >= 1"),
         ({"condition": 0.5}, "condition must be a finite number >= 1"),
+        ({"rescale": "no"}, "rescale must be True or False"),
         ({"covariance": "wishart"}, "covariance must be one of 'isotropic', 'ill-conditioned' or a matrix"),
         ({"dim": 2, "covariance": ((1.0, 2.0), (2.0, 1.0))}, "positive semidefinite"),
         ({"dim": 2, "covariance": ((1.0, 2.0), (0.0, 1.0))}, "not symmetric"),
         ({"dim": 2, "covariance": ((0.0, 0.0), (0.0, 0.0))}, "not zero"),
         ({"dim": 2, "covariance": ((1.0, float("nan")), (float("nan"), 1.0))}, "covariance must hold finite"),
-        ({"dim": 3, "covariance": ((1.0, 0.0), (0.0, 1.0))}, "covariance must be a 3 x 3 matrix"),
+        (
+            {"dim": 3, "covariance": ((1.0, 0.0), (0.0, 1.0))},
+            "covariance must be one of .* or a 3 x 3 matrix .*, got shape",
+        ),
         ({"dim": 2, "covariance": ((1.0,), (0.0, 1.0))}, "covariance must be one of"),
     ],
 )

@@ -1,6 +1,7 @@
 """What every algorithm provides."""
 
 from abc import ABC, abstractmethod
+from dataclasses import fields, is_dataclass
 
 from algoscope.trace import Prompts, Trace
 
@@ -14,4 +15,11 @@ class Algorithm(ABC):
 
     @property
     def name(self) -> str:
-        return type(self).__name__
+        """The class, and those parameters other than the steps that are not at their defaults."""
+        told = []
+        for field in fields(self) if is_dataclass(self) else ():
+            value = getattr(self, field.name)
+            shown = value if isinstance(value, str | int | float | None) else "…"
+            if field.name != "steps" and shown != field.default:
+                told.append(f"{field.name}={shown}")
+        return f"{type(self).__name__}({', '.join(told)})" if told else type(self).__name__

@@ -27,7 +27,7 @@ def best_rate(problem: LeastSquares) -> Float[Tensor, "batch positions 1"]:
 
 def divergence(rate: Tensor | float, problem: LeastSquares) -> str:
     """A note on prefixes on which ηλ_max >= 2, where gradient descent cannot converge."""
-    share = float((rate * problem.largest >= 2).double().mean())
+    share = float((rate * problem.eigenvalues.amax(-1, keepdim=True) >= 2).double().mean())
     return f"cannot converge on {share:.1%} of the prefixes: the rate is at least 2/λ_max there" if share else ""
 
 
@@ -99,11 +99,7 @@ class PreconditionedGradientDescent(Algorithm):
         if isinstance(self.preconditioner, str):
             norms = prefixes(prompts.x).square().sum(2).sqrt()
             return torch.diag_embed(torch.where(norms > 0, 1 / norms, 0.0))
-        matrix = torch.as_tensor(self.preconditioner, dtype=torch.float64, device=prompts.x.device)
-        if tuple(matrix.shape) != (prompts.dim, prompts.dim):
-            want, got = f"{prompts.dim} x {prompts.dim}", list(matrix.shape)
-            raise ValueError(f"preconditioner must be 'diagonal' or a {want} matrix for these prompts, got shape {got}")
-        arguments.finite("preconditioner", matrix)
+        matrix = arguments.matrix("preconditioner", self.preconditioner, prompts.dim, "'diagonal'").to(prompts.x.device)
         root, failed = torch.linalg.cholesky_ex(matrix)
         if failed or not torch.allclose(matrix, matrix.mT):
             raise ValueError("preconditioner must be symmetric positive definite")
@@ -132,17 +128,18 @@ class GradientDescentPlusPlus(Algorithm):
     def trace(self, prompts: Prompts) -> Trace:
         problem = LeastSquares.of(prompts)
         stages = arguments.steps_to_keep(self.steps)
-        iterates = itertools.compress(self._iterates(problem), (k in stages for k in range(stages[-1] + 1)))
-        return problem.trace(self.name, stages, iterates)
+        kept = list(itertools.compress(self._factors(problem), (k in stages for k in range(stages[-1] + 1))))
+        share = float((~(kept[-1].abs().amax(-1) <= 1 + 1e-9)).double().mean())
+        note = f"diverges on {share:.1%} of the prefixes: a residual factor has left [−1, 1]" if share else ""
+        return problem.trace(self.name, stages, map(problem.at, kept), note)
 
-    def _iterates(self, problem: LeastSquares) -> Iterator[Tensor]:
-        eigenvalues = problem.eigenvalues
+    def _factors(self, problem: LeastSquares) -> Iterator[Tensor]:
+        seen, eigenvalues = problem.eigenvalues > 0, problem.eigenvalues
         factor = torch.ones_like(eigenvalues)
         while True:
-            yield problem.at(factor)
-            present = torch.where(problem.eigenvalues > 0, eigenvalues, torch.nan)
-            low = present.nan_to_num(torch.inf).amin(-1, keepdim=True)
-            high = present.nan_to_num(0.0).amax(-1, keepdim=True)
+            yield factor
+            high = eigenvalues.amax(-1, keepdim=True).clamp(min=1e-200)  # far below, all is solved and only shrinks on
+            low = torch.where(seen, eigenvalues, torch.inf).amin(-1, keepdim=True).minimum(high)
             rate = 2 / (high + low) if self.rate == "best" else self.rate
             transform = 1 / (high + (high * low).sqrt() + low) if self.transform == "best" else self.transform
             factor = factor * (1 - rate * eigenvalues)

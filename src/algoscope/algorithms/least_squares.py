@@ -16,6 +16,7 @@ eigenvalues then have a relative error of ε·κ(X) instead of ε·κ(X)².
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float
@@ -44,10 +45,10 @@ class LeastSquares:
     @staticmethod
     def of(prompts: Prompts, ridge: float = 0.0) -> "LeastSquares":
         """The problems of these prompts; the decomposition is done once for as long as the prompts live."""
-        if prompts not in _decomposed:
-            _decomposed[prompts] = _decompose(prompts, prefixes(prompts.x))
-        basis, eigenvalues, solution = _decomposed[prompts]
-        return LeastSquares(prompts, basis, eigenvalues, solution).regularized(ridge)
+        version = (prompts.x._version, prompts.y._version)  # counts changes in place
+        if prompts not in _decomposed or _decomposed[prompts][0] != version:
+            _decomposed[prompts] = version, _decompose(prompts, prefixes(prompts.x))
+        return LeastSquares(prompts, *_decomposed[prompts][1]).regularized(ridge)
 
     @staticmethod
     def preconditioned(prompts: Prompts, root: Float[Tensor, "*positions dim dim"]) -> "LeastSquares":
@@ -112,25 +113,21 @@ def prefixes(values: Float[Tensor, "batch points width"]) -> Float[Tensor, "batc
     return torch.where(seen[..., None], padded[:, None], 0.0)
 
 
-_decomposed: "weakref.WeakKeyDictionary[Prompts, tuple[Tensor, Tensor, Tensor]]" = weakref.WeakKeyDictionary()
+Decomposition: TypeAlias = tuple[Tensor, Tensor, Tensor]  # V, λ and Vᵀw*, as in LeastSquares
+_decomposed: weakref.WeakKeyDictionary[Prompts, tuple[tuple[int, int], Decomposition]] = weakref.WeakKeyDictionary()
 
 
-def _decompose(
-    prompts: Prompts, rows: Float[Tensor, "batch positions rows dim"]
-) -> tuple[
-    Float[Tensor, "batch positions dim dim"],
-    Float[Tensor, "batch positions dim"],
-    Float[Tensor, "batch positions dim targets"],
-]:
-    """V, λ and Vᵀw* of every prefix. A singular value <= max(rows, dim)·ε·σ_max counts as zero (numpy's rank rule)."""
+def _decompose(prompts: Prompts, rows: Float[Tensor, "batch positions rows dim"]) -> Decomposition:
+    """For every prefix. A singular value <= max(t, dim)·ε·σ_max counts as zero (numpy's rank rule)."""
     targets = prompts.target_columns.double()
     targets = torch.nn.functional.pad(targets[:, :-1], (0, 0, 0, rows.shape[2] - targets.shape[1] + 1))
     targets = targets[:, None].expand(-1, rows.shape[1], -1, -1)  # rows beyond the prefix meet zeros in X
+    larger = torch.arange(rows.shape[1], device=rows.device).clamp(min=rows.shape[3]).expand(rows.shape[:2])
+    chunks = (part.flatten(0, 1).split(CHUNK) for part in (rows, targets, larger[..., None]))
     parts = []
-    for x, y in zip(rows.flatten(0, 1).split(CHUNK), targets.flatten(0, 1).split(CHUNK), strict=True):
+    for x, y, size in zip(*chunks, strict=True):
         left, sigma, right = torch.linalg.svd(x, full_matrices=False)
-        tolerance = max(x.shape[1:]) * torch.finfo(torch.float64).eps * sigma[:, :1]
-        kept = sigma > tolerance
+        kept = sigma > size * torch.finfo(torch.float64).eps * sigma[:, :1]
         inverse = torch.where(kept, 1 / torch.where(kept, sigma, 1.0), 0.0)
         parts.append((right.mT, torch.where(kept, sigma.square(), 0.0), inverse[..., None] * (left.mT @ y)))
     basis, eigenvalues, solution = (torch.cat(part).unflatten(0, rows.shape[:2]) for part in zip(*parts, strict=True))

@@ -10,7 +10,8 @@ def power_of_one_minus(value: Tensor, exponent: int) -> Tensor:
         (value - 2).abs() < 1e-12, 2.0, value
     )  # |1 − a| is 1 there but for rounding, which n would blow up
     logarithm = torch.where(value < 1, torch.log1p(-value.clamp(max=1)), torch.log((value - 1).clamp(min=0)))
-    magnitude = torch.exp(exponent * logarithm) if exponent else torch.ones_like(value)
+    size = float(min(exponent, 10**300))
+    magnitude = torch.exp(torch.where(logarithm == 0, 0.0, size * logarithm)) if exponent else torch.ones_like(value)
     return torch.where(value > 1, -magnitude, magnitude) if exponent % 2 else magnitude
 
 

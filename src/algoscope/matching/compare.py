@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.matching.bootstrap import interval, larger_than_chance, resampling
+from algoscope.matching.bootstrap import interval, larger_than_zero, resampling
 from algoscope.matching.measures import MEASURES, Measure, errors_vanish
 from algoscope.trace import Prompts, Stage, Trace
 
@@ -20,10 +20,12 @@ VIEWS = ("all", "t<dim", "t>=dim")
 class Match:
     """The comparison of every stage of `a` with every stage of `b`.
 
-    `similarity`, `low` and `high` are [stage of a, stage of b]: the mean over the sequences and its bootstrap
-    interval (NaN where a stage has no finite or no directed residual). `best[i]` is the label of b's stage that is
-    closest to a's i-th, `ties[i]` all labels that cannot be told from it, and `none[i]` is true where no stage of b
-    beats the null. `measure` says what was measured; for "distance" smaller is closer.
+    `similarity`, `low` and `high` are [stage of a, stage of b]: the mean over the sequences and its interval by
+    bootstrap-t (NaN where a stage has no finite or no directed residual). `best[i]` is the label of b's stage that is
+    closest to a's i-th (None where nothing could be measured), `ties[i]` all labels that cannot be told from it, and
+    `none[i]` is true where no stage of b beats the null. `measure` says what was measured; for "distance" smaller is
+    closer. `per_sequence` holds the values behind the means; at a single position they are influences on the cosine
+    over the batch, and the interval is good to first order only: below about 100 prompts it covers less than it says.
     """
 
     a: str
@@ -36,7 +38,7 @@ class Match:
     similarity: Float[Tensor, "a b"]
     low: Float[Tensor, "a b"]
     high: Float[Tensor, "a b"]
-    best: tuple[Stage, ...]
+    best: tuple[Stage | None, ...]
     ties: tuple[tuple[Stage, ...], ...]
     none: tuple[bool, ...]
     null: Float[Tensor, "a"]
@@ -107,7 +109,7 @@ def compare(
         similarity=values.mean(0),
         low=torch.stack([row.low for row in rows]),
         high=torch.stack([row.high for row in rows]),
-        best=tuple(b.stages[row.best] for row in rows),
+        best=tuple(None if row.best is None else b.stages[row.best] for row in rows),
         ties=tuple(tuple(b.stages[j] for j in row.ties) for row in rows),
         none=tuple(row.none for row in rows),
         null=null.mean(0),
@@ -142,7 +144,7 @@ def positions_at(prompts: Prompts, positions: Positions = "all", first: int = 1)
 class _Row:
     low: Tensor
     high: Tensor
-    best: int
+    best: int | None
     ties: list[int]
     none: bool
 
@@ -155,18 +157,18 @@ def _row(
     confidence: float,
 ) -> _Row:
     """One stage of a against all stages of b."""
-    low, high = interval(draws @ values, confidence)
+    low, high = (end.clamp(*measure.range) for end in interval(values, draws, confidence))
     usable = values.isfinite().all(0)
     if not bool(usable.any()):
-        return _Row(low, high, 0, [], True)
+        return _Row(low, high, None, [], True)
     index = usable.nonzero()[:, 0].tolist()
     closeness = values[:, usable] if measure.larger_is_closer else -values[:, usable]
     reference = null if measure.larger_is_closer else -null
     best = int(closeness.mean(0).argmax())
     behind = closeness[:, best, None] - closeness
-    worse = larger_than_chance(behind.mean(0), draws @ behind, confidence, measure.resolution)
+    worse = larger_than_zero(behind, draws, confidence, measure.resolution)
     ahead = closeness - reference[:, None]
-    beats = larger_than_chance(ahead.mean(0), draws @ ahead, confidence, measure.resolution)
+    beats = larger_than_zero(ahead, draws, confidence, measure.resolution)
     ties = [index[j] for j in (~worse).nonzero()[:, 0].tolist()]
     return _Row(low, high, index[best], ties, not bool(beats.any()))
 
@@ -179,6 +181,9 @@ def _measure(name: str | None, a: Trace, b: Trace, at: Tensor) -> Measure:
 
 
 def _check(a: Trace, b: Trace, confidence: float, resamples: int, seed: int) -> None:
+    for name, value in (("a", a), ("b", b)):
+        if not isinstance(value, Trace):
+            raise ValueError(f"{name} must be a Trace, got {type(value).__name__}")
     if not a.prompts.same_as(b.prompts):
         raise ValueError(f"a and b must be traces of the same prompts; those of {a.name} and {b.name} differ")
     if a.prompts.batch < 2:

@@ -1,6 +1,7 @@
 """How alike two traces are. A measure gives one value a sequence; its mean over the sequences is the similarity."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from algoscope.trace import Trace
 
+SEQUENCES = 128  # whose weights are compared at once: bounds the memory
 VANISHED = 1e-9  # a residual this small, relative to the target, is rounding: it has a size but no direction
 
 
@@ -18,6 +20,7 @@ class Measure(ABC):
 
     name: ClassVar[str]
     larger_is_closer: ClassVar[bool] = True
+    range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     resolution: ClassVar[float] = 1e-12  # smaller differences are rounding
 
     @abstractmethod
@@ -62,8 +65,8 @@ class WeightSimilarity(Measure):
     name = "weights"
 
     def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
-        ua, ub = (torch.nn.functional.normalize(_weight_rows(trace, at), dim=-1, eps=1e-300) for trace in (a, b))
-        return torch.einsum("bpid,bpjd->bpij", ua, ub).mean(1)
+        pairs = zip(_weight_rows(a, at), _weight_rows(b, at), strict=True)
+        return torch.cat([ua.mT @ ub for ua, ub in pairs]) / int(at.sum())
 
     def null(self, like: Trace) -> Trace:
         return _zeros(like)
@@ -74,6 +77,7 @@ class PredictionDistance(Measure):
 
     name = "distance"
     larger_is_closer = False
+    range = (0.0, float("inf"))
     resolution = 1e-24
 
     def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
@@ -89,6 +93,7 @@ class Agreement(Measure):
     """Share of equal values, for traces of discrete things. The null always says the most common target."""
 
     name = "agreement"
+    range = (0.0, 1.0)
 
     def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
         va, vb = (trace.values[:, :, at.to(trace.values.device)].flatten(2).movedim(0, 1).cpu() for trace in (a, b))
@@ -117,10 +122,14 @@ def _residual_rows(trace: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor,
     return trace.residuals().cpu()[:, :, at].flatten(2).movedim(0, 1)
 
 
-def _weight_rows(trace: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch kept stages coordinates"]:
+def _weight_rows(trace: Trace, at: Bool[Tensor, "positions"]) -> Iterator[Float[Tensor, "sequences entries stages"]]:
+    """The weights as unit vectors, one position below the other, some sequences at a time; a zero vector stays zero."""
     if trace.weights is None:
         raise ValueError(f"measure 'weights' needs traces with weights; the trace of {trace.name} has none")
-    return trace.weights.cpu()[:, :, at].double().flatten(3).movedim(0, 2)
+    for part in trace.weights.movedim(0, -1).split(SEQUENCES):  # how algorithms lay their weights out in memory
+        columns = part.cpu()[:, at].double().flatten(2, -2)
+        lengths = columns.square().sum(2, keepdim=True).sqrt()
+        yield (columns / lengths.clamp(min=1e-150)).flatten(1, 2)
 
 
 def _scale(trace: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch"]:

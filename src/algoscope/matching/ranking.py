@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from algoscope.matching.bootstrap import interval, larger_than_chance, resampling
+from algoscope.matching.bootstrap import interval, larger_than_zero, resampling
 from algoscope.matching.compare import Match
 from algoscope.matching.measures import MEASURES
 from algoscope.trace import Stage
@@ -17,10 +17,10 @@ NULL = "the null"
 
 @dataclass(frozen=True)
 class Standing:
-    """One algorithm's fit; `tied` means that it cannot be told from the best on this evidence."""
+    """One algorithm's fit; `tied` means that it cannot be told from the best. NaN where nothing could be measured."""
 
     name: str
-    step: Stage
+    step: Stage | None
     similarity: float
     low: float
     high: float
@@ -35,34 +35,33 @@ def rank(matches: Mapping[str, Match], stage: Stage) -> list[Standing]:
     """
     reference = _common(matches, stage)
     i, sign = reference.stages.index(stage), reference.sign
-    names, columns = [NULL], [sign * reference.null_per_sequence[:, i]]
-    steps: list[Stage] = [0]
-    for name, match in matches.items():
-        closeness = sign * match.per_sequence[:, i]
-        closeness = torch.where(closeness.isfinite().all(0), closeness, -torch.inf)
-        if bool(closeness.isfinite().any()):
-            names.append(name)
-            steps.append(match.best[i])
-            columns.append(_scored_on_the_other_half(closeness))
-    values = torch.stack(columns, dim=1)
-    draws = resampling(values.shape[0], reference.resamples, reference.seed)
-    best = int(values.mean(0).argmax())
-    behind = values[:, best, None] - values
-    resolution = MEASURES[reference.measure].resolution
-    worse = larger_than_chance(behind.mean(0), draws @ behind, reference.confidence, resolution)
-    low, high = interval(draws @ (sign * values), reference.confidence)
-    order = values.mean(0).argsort(descending=True, stable=True).tolist()
-    means = sign * values.mean(0)
-    return [
-        Standing(names[k], steps[k], float(means[k]), float(low[k]), float(high[k]), not bool(worse[k])) for k in order
-    ]
+    columns = {NULL: sign * reference.null_per_sequence[:, i]}
+    columns |= {name: _scored_on_the_other_half(sign * match.per_sequence[:, i]) for name, match in matches.items()}
+    steps = {NULL: 0, **{name: match.best[i] for name, match in matches.items()}}
+    measured = [name for name, column in columns.items() if bool(column.isfinite().all())]
+    nan = float("nan")
+    standings = [Standing(name, None, nan, nan, nan, False) for name in columns if name not in measured]
+    if measured:
+        values = torch.stack([columns[name] for name in measured], dim=1)
+        draws = resampling(values.shape[0], reference.resamples, reference.seed)
+        measure = MEASURES[reference.measure]
+        behind = values[:, int(values.mean(0).argmax()), None] - values
+        worse = larger_than_zero(behind, draws, reference.confidence, measure.resolution)
+        ends = [end.clamp(*measure.range) for end in interval(sign * values, draws, reference.confidence)]
+        for k in values.mean(0).argsort(stable=True).tolist():  # worst first, each put before those already there
+            mean, low, high = (float(part[k]) for part in (sign * values.mean(0), *ends))
+            standings.insert(0, Standing(measured[k], steps[measured[k]], mean, low, high, not bool(worse[k])))
+    return standings
 
 
 def _scored_on_the_other_half(closeness: Float[Tensor, "batch steps"]) -> Float[Tensor, "batch"]:
-    even = torch.arange(closeness.shape[0]) % 2 == 0
-    scores = torch.empty(closeness.shape[0], dtype=torch.float64)
-    for half in (even, ~even):
-        scores[half] = closeness[half, int(closeness[~half].mean(0).argmax())]
+    """NaN throughout where no step could be measured on every sequence."""
+    usable = closeness[:, closeness.isfinite().all(0)]
+    scores = torch.full((closeness.shape[0],), torch.nan, dtype=torch.float64)
+    if usable.shape[1]:
+        even = torch.arange(len(scores)) % 2 == 0
+        for half in (even, ~even):
+            scores[half] = usable[half, int(usable[~half].mean(0).argmax())]
     return scores
 
 
@@ -74,8 +73,11 @@ def _common(matches: Mapping[str, Match], stage: Stage) -> Match:
     same = ("a", "stages", "measure", "positions", "first")
     for other in others:
         differing = [field for field in same if getattr(first, field) != getattr(other, field)]
-        if differing or first.per_sequence.shape[0] != other.per_sequence.shape[0]:
-            raise ValueError(f"matches must compare one trace in one way; they differ in {differing or 'prompts'}")
+        if not differing and not torch.equal(first.null_per_sequence, other.null_per_sequence):
+            differing = ["prompts"]  # the null depends on them and on the trace alone
+        if differing:
+            hint = "; pass the same measure to each compare" if "measure" in differing else ""
+            raise ValueError(f"matches must compare one trace in one way; they differ in {differing}{hint}")
     if stage not in first.stages:
         raise ValueError(f"stage must be one of {list(first.stages)}, got {stage!r}")
     return first

@@ -1,14 +1,15 @@
 """The rate law: how the matching step of b grows with the stage of a.
 
-A law is a path through the similarity matrix, from some step at the first informative stage to some step at the last:
-constant, straight, or by equal factors. The growing ones have the same two free ends and differ only in the way
-between, so neither wins by being more flexible. What a path *loses* is the similarity between it and the best step at
-each stage. A match is called linear or exponential when, in the bootstrap,
+A law is a path through the similarity matrix, from some step at the first informative stage to some step at the last,
+straight or by equal factors. Both have the same two free ends and differ only in the way between, so neither wins by
+being more flexible. What a path *loses* is the similarity between it and the best step at each stage; between the
+steps that b has, similarity is interpolated smoothly. A match is called linear or exponential when, in the bootstrap,
 
-1. the other growing path loses at least `TIMES` as much, and
-2. the better one loses less than one constant step does, and recovers at least `RECOVERED` of what that loses.
+1. the other path loses at least `TIMES` as much, and
+2. the better one recovers at least `RECOVERED` of what one constant step loses.
 
-Otherwise it is "constant" (no growing path loses less) or "undecided".
+It is called constant when the evidence rules out a change of a whole step over all the stages. Otherwise it is
+undecided.
 """
 
 from collections.abc import Mapping
@@ -19,30 +20,35 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from algoscope.matching.bootstrap import interval, resampling
+from algoscope.matching.bootstrap import percentiles, resampling
 from algoscope.matching.compare import Match
 
 Law: TypeAlias = Literal["constant", "linear", "exponential", "undecided"]
 FEWEST = 3  # stages: two always lie on every path
 TIMES = 2.0
 RECOVERED = 0.9
-COARSE, FINE = 41, 11  # candidates for each end of a path: over all steps, then around the best
+COARSE, FINE, PASSES = 33, 7, 5  # candidates for each end of a path: over all steps, then closer and closer to the best
+MOST = 64  # steps of b that are used; more, evenly chosen on a logarithmic scale, would not say more
+DENSE = 300  # points at which the interpolated similarity is kept
 
 
 @dataclass(frozen=True)
 class RateLaw:
     """How the matching step grows with the stage (with its label where all labels are numbers, else with its rank).
 
-    `growth` is the number of steps per stage for a linear law and the factor per stage for an exponential one, with its
-    interval `low`, `high`. `lost` is the mean similarity per stage that each path loses, and `recovered` is what the
-    better one recovers of the constant one's loss. `used` are the stages the law rests on: those that beat the null and
-    are not yet at b's last step, beyond which nothing can be seen.
+    `path` is the better of the two paths, "linear" or "exponential", whatever the law. `start` is its step at the
+    first stage used and `growth` its number of steps per stage, or factor per stage, with the interval `low`, `high`:
+    the bootstrap's, widened by how much the growth changes when every other step of b is left out. `lost` is the mean
+    similarity per stage that each path loses, and `recovered` what the better one recovers of the loss of one
+    constant step. `used` are the stages it rests on: those that beat the null and are not yet at b's last step,
+    beyond which nothing can be seen.
     """
 
     law: Law
     reason: str
     used: tuple[object, ...]
-    start: float = float("nan")  # the step at the first stage used
+    path: Literal["linear", "exponential"] = "linear"
+    start: float = float("nan")
     growth: float = float("nan")
     low: float = float("nan")
     high: float = float("nan")
@@ -51,25 +57,35 @@ class RateLaw:
 
     def step(self, stages: float) -> float:
         """The step that the path gives so many stages after the first one used."""
-        return self.start * self.growth**stages if self.law == "exponential" else self.start + self.growth * stages
+        return self.start * self.growth**stages if self.path == "exponential" else self.start + self.growth * stages
 
 
 def rate_law(match: Match) -> RateLaw:
     """Decides between "constant", "linear", "exponential" and "undecided"; the module's text states the criterion."""
-    rows = [i for i in range(len(match.stages)) if not match.none[i] and match.steps[-1] not in match.ties[i]]
+    numbered = sorted((step, j) for j, step in enumerate(match.steps) if isinstance(step, int))
+    last = numbered[-1][0] if numbered else None
+    rows = [i for i in range(len(match.stages)) if not match.none[i] and last not in match.ties[i]]
     used = tuple(match.stages[i] for i in rows)
-    columns = [j for j, step in enumerate(match.steps) if isinstance(step, int)]
-    columns = [j for j in columns if bool(match.per_sequence[:, rows, j].isfinite().all())]
+    columns = [(k, j) for k, j in numbered if bool(match.per_sequence[:, rows, j].isfinite().all())]
     if len(rows) < FEWEST or len(columns) < FEWEST:
         have = f"has {len(rows)} and {len(columns)}"
         return RateLaw("undecided", f"needs {FEWEST} stages before saturation and {FEWEST} steps, {have}", used)
-    closeness = match.sign * match.per_sequence[:, rows][:, :, columns]
+    steps, order = (torch.tensor(part) for part in zip(*_thinned(columns), strict=True))
+    closeness = match.sign * match.per_sequence[:, rows][:, :, order]
     draws = resampling(closeness.shape[0], match.resamples, match.seed)
     matrices = torch.cat([closeness.mean(0)[None], (draws @ closeness.flatten(1)).unflatten(1, closeness.shape[1:])])
-    numbered = [label for label in used if isinstance(label, int)]
-    stages = torch.tensor(numbered if len(numbered) == len(used) else rows, dtype=torch.float64)
-    search = _Search(matrices, torch.tensor([match.steps[j] for j in columns], dtype=torch.float64), stages)
-    return _decide(search, match.confidence, used)
+    labels = [label for label in used if isinstance(label, int)]
+    stages = torch.tensor(labels if len(labels) == len(used) else rows, dtype=torch.float64)
+    return _decide(matrices, steps.double(), stages, match.confidence, used)
+
+
+def _thinned(columns: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """At most `MOST` of the (step, column) pairs, spread evenly over the logarithm of the step."""
+    if len(columns) <= MOST:
+        return columns
+    places = torch.log1p(torch.tensor([step for step, _ in columns], dtype=torch.float64))
+    wanted = torch.linspace(float(places[0]), float(places[-1]), MOST, dtype=torch.float64)
+    return [columns[i] for i in sorted(set((places[None] - wanted[:, None]).abs().argmin(1).tolist()))]
 
 
 def inseparable(laws: Mapping[str, RateLaw]) -> list[tuple[str, ...]]:
@@ -86,29 +102,42 @@ def inseparable(laws: Mapping[str, RateLaw]) -> list[tuple[str, ...]]:
     return groups
 
 
-def _decide(search: "_Search", confidence: float, used: tuple[object, ...]) -> RateLaw:
+def _decide(
+    matrices: Float[Tensor, "draws stages steps"], steps: Tensor, stages: Tensor, confidence: float, used: tuple
+) -> RateLaw:
+    search = _Search(matrices, steps, stages)
     paths = {law: search.best(law) for law in ("constant", "linear", "exponential")}
-    lost = {law: search.matrices.amax(2).mean(1) - path.kept for law, path in paths.items()}
+    lost = {law: search.dense.amax(2).mean(1) - path.kept for law, path in paths.items()}
     better, other = sorted(("linear", "exponential"), key=lambda law: float(lost[law][0]))
-    gain = (lost["constant"] - lost[better]).clamp(min=0)
-    margin = lost[other] - TIMES * lost[better]
-    recovered = float(gain[0] / lost["constant"][0].clamp(min=1e-300))
-    law: Law = "undecided"
-    if float(interval(gain[1:], confidence)[0]) <= 1e-9:
-        law, reason = "constant", "no growing path loses less similarity than one constant step"
+    low, high = _growth(search, paths, better, confidence)
+    span = float(stages[-1] - stages[0])
+    still = max(abs(end) * span for end in _growth(search, paths, "linear", confidence)) < 1  # less than a step in all
+    recovered = float(1 - lost[better][0] / lost["constant"][0].clamp(min=1e-300))
+    margin = float(percentiles((lost[other] - TIMES * lost[better])[1:], confidence)[0])
+    laws: dict[str, tuple[Law, str]] = {
+        "linear": ("linear", "a straight path follows the best steps, one of equal factors does not"),
+        "exponential": ("exponential", "a path of equal factors follows the best steps, a straight one does not"),
+    }
+    law, reason = laws[better]
+    if still:
+        law, reason = "constant", "the evidence rules out a change of a whole step over all the stages"
     elif recovered < RECOVERED:
-        reason = f"no path follows the best steps (the better one recovers {recovered:.0%} of the constant one's loss)"
-    elif float(interval(margin[1:], confidence)[0]) <= 0:
-        reason = "a straight path and one of equal factors follow the best steps about equally well"
-    elif better == "linear":
-        law, reason = "linear", "a straight path follows the best steps, one of equal factors does not"
-    else:
-        law, reason = "exponential", "a path of equal factors follows the best steps, a straight one does not"
-    path = paths["constant" if law == "constant" else better]
-    start, growth = float(path.start[0]), path.growth
-    low, high = (float(end) for end in interval(growth[1:], confidence))
-    sample = {law: float(loss[0]) for law, loss in lost.items()}
-    return RateLaw(law, reason, used, start, float(growth[0]), low, high, recovered, sample)
+        law, reason = "undecided", f"no path follows the best steps: the better one recovers {recovered:.0%}"
+    elif margin <= 0:
+        law, reason = "undecided", "a straight path and one of equal factors follow the best steps about equally well"
+    path, growth = paths[better], float(paths[better].growth[0])
+    sample = {name: float(loss[0]) for name, loss in lost.items()}
+    shape = "linear" if better == "linear" else "exponential"
+    return RateLaw(law, reason, used, shape, float(path.start[0]), growth, low, high, recovered, sample)
+
+
+def _growth(search: "_Search", paths: Mapping[str, "_Path"], law: str, confidence: float) -> tuple[float, float]:
+    """The interval of the growth: the bootstrap's, widened by what leaving out every other step changes."""
+    growth = paths[law].growth
+    low, high = (float(end) for end in percentiles(growth[1:], confidence))
+    sparse = _Search(search.matrices[:1, :, ::2], search.steps[::2], search.stages).best(law).growth
+    change = abs(float(sparse[0] - growth[0])) if len(search.steps) >= 2 * FEWEST else 0.0
+    return min(low, float(growth[0])) - change, max(high, float(growth[0])) + change
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,26 +147,30 @@ class _Path:
     growth: Float[Tensor, "draws"]
 
 
-@dataclass(frozen=True, eq=False)
 class _Search:
-    """Looks for the path that keeps most similarity, in every draw; the first draw is the sample itself."""
+    """Looks for the path that keeps most similarity, in every draw; the first draw is the sample itself.
 
-    matrices: Float[Tensor, "draws stages steps"]
-    labels: Float[Tensor, "steps"]
-    stages: Float[Tensor, "stages"]
+    A place is log(1 + step): on that scale similarity is smooth for sparse steps too, and it is where ends are looked
+    for.
+    """
+
+    def __init__(self, matrices: Float[Tensor, "draws stages steps"], steps: Tensor, stages: Tensor) -> None:
+        self.matrices, self.steps, self.stages = matrices, steps, stages
+        places = torch.log1p(steps)
+        self.first, self.last = float(places[0]), float(places[-1])
+        fine = torch.linspace(self.first, self.last, DENSE, dtype=torch.float64)
+        self.dense = matrices @ spline(places, fine).mT
 
     def best(self, law: str) -> _Path:
-        """The ends are found among `COARSE` columns each, then refined in `FINE` parts around the best of each draw."""
-        last = len(self.labels) - 1
-        coarse = torch.linspace(0, last, min(COARSE, last + 1), dtype=torch.float64)
-        grid = (
-            torch.cartesian_prod(coarse, coarse)[None] if law != "constant" else coarse[None, :, None].expand(-1, -1, 2)
-        )
-        ends = self._closest(grid, law)
-        around = torch.linspace(-1, 1, FINE, dtype=torch.float64) * float(coarse[1])
-        nearby = torch.cartesian_prod(around, around) if law != "constant" else around[:, None].expand(-1, 2)
-        ends = self._closest((ends[:, None] + nearby).clamp(0, last), law)
-        start, stop = self._label(ends).unbind(-1)
+        """The ends are found among `COARSE` places each, then in `PASSES` passes closer to the best of each draw."""
+        around = torch.linspace(self.first, self.last, COARSE, dtype=torch.float64)
+        ends = self._closest(_pairs(around, law)[None], law)
+        reach = float(around[1] - around[0])
+        for _ in range(PASSES):
+            near = _pairs(torch.linspace(-reach, reach, FINE, dtype=torch.float64), law)
+            ends = self._closest((ends[:, None] + near).clamp(self.first, self.last), law)
+            reach *= 2 / (FINE - 1)
+        start, stop = torch.expm1(ends).unbind(-1)
         span = float(self.stages[-1] - self.stages[0])
         growth = (stop / start.clamp(min=1e-9)) ** (1 / span) if law == "exponential" else (stop - start) / span
         return _Path(self._kept(ends[:, None], law)[:, 0], start, growth)
@@ -147,25 +180,36 @@ class _Search:
         return ends.expand(len(best), -1, -1)[torch.arange(len(best)), best]
 
     def _kept(self, ends: Float[Tensor, "draws_or_1 paths 2"], law: str) -> Float[Tensor, "draws paths"]:
-        """Mean similarity along each path, in each draw; `ends` are fractional columns."""
-        start, stop = self._label(ends).unbind(-1)
+        """Mean similarity along each path, in each draw."""
+        start, stop = torch.expm1(ends).unbind(-1)
         way = (self.stages - self.stages[0]) / (self.stages[-1] - self.stages[0])
         total = torch.zeros((), dtype=torch.float64)
         for i, share in enumerate(way.tolist()):
-            between = start.clamp(min=1e-9) ** (1 - share) * stop.clamp(min=1e-9) ** share
-            step = between if law == "exponential" else start + (stop - start) * share
-            column = self._column(step).expand(len(self.matrices), -1)
-            left = column.floor().long().clamp(max=len(self.labels) - 2)
-            part, row = column - left, self.matrices[:, i]
-            total = total + row.gather(1, left) * (1 - part) + row.gather(1, left + 1) * part
+            factors = start.clamp(min=1e-9) ** (1 - share) * stop.clamp(min=1e-9) ** share
+            place = torch.log1p(factors if law == "exponential" else start + (stop - start) * share)
+            column = (place - self.first) / (self.last - self.first) * (DENSE - 1)
+            column = column.clamp(0, DENSE - 1).expand(len(self.dense), -1)
+            middle = column.round().long().clamp(1, DENSE - 2)
+            f, row = column - middle, self.dense[:, i]  # the parabola through three neighbors
+            sides = row.gather(1, middle - 1) * (f * (f - 1) / 2) + row.gather(1, middle + 1) * (f * (f + 1) / 2)
+            total = total + row.gather(1, middle) * (1 - f.square()) + sides
         return total / len(way)
 
-    def _label(self, column: Tensor) -> Tensor:
-        left = column.floor().long().clamp(max=len(self.labels) - 2)
-        return self.labels[left] + (column - left) * (self.labels[left + 1] - self.labels[left])
 
-    def _column(self, step: Tensor) -> Tensor:
-        """The inverse of `_label` on a logarithmic scale, on which similarity is smooth between sparse steps too."""
-        place, labels = torch.log1p(step), torch.log1p(self.labels)
-        left = (torch.searchsorted(labels, place.contiguous(), right=True) - 1).clamp(0, len(labels) - 2)
-        return (left + (place - labels[left]) / (labels[left + 1] - labels[left])).clamp(0, len(labels) - 1)
+def _pairs(places: Tensor, law: str) -> Float[Tensor, "pairs 2"]:
+    return places[:, None].expand(-1, 2) if law == "constant" else torch.cartesian_prod(places, places)
+
+
+def spline(nodes: Float[Tensor, "nodes"], points: Float[Tensor, "points"]) -> Float[Tensor, "points nodes"]:
+    """The matrix that takes values at the nodes to the natural cubic spline through them, at the points."""
+    count, width = len(nodes), nodes.diff()
+    system, right = torch.eye(count, dtype=nodes.dtype), torch.zeros(count, count, dtype=nodes.dtype)
+    for k in range(1, count - 1):  # continuity of the first derivative at node k, for the second derivatives
+        system[k, k - 1 : k + 2] = torch.stack([width[k - 1] / 6, (width[k - 1] + width[k]) / 3, width[k] / 6])
+        right[k, k - 1 : k + 2] = torch.stack([1 / width[k - 1], -1 / width[k - 1] - 1 / width[k], 1 / width[k]])
+    curvature = torch.linalg.solve(system, right)
+    left = (torch.searchsorted(nodes, points.contiguous(), right=True) - 1).clamp(0, count - 2)
+    h, identity = width[left, None], torch.eye(count, dtype=nodes.dtype)
+    a, b = (nodes[left + 1] - points)[:, None] / h, (points - nodes[left])[:, None] / h
+    bent = (a**3 - a) * curvature[left] + (b**3 - b) * curvature[left + 1]
+    return a * identity[left] + b * identity[left + 1] + bent * h**2 / 6

@@ -51,8 +51,8 @@ class Linear(nn.Linear):
         input = input.to(self.weight.dtype)
         if self.weight.ndim == 2:
             return functional.linear(input, self.weight, self.bias)
-        rows = input.flatten(1, -2)
-        return torch.baddbmm(self.bias[:, None], rows, self.weight.mT).unflatten(1, input.shape[1:-1])
+        product = torch.bmm(input.flatten(1, -2), self.weight.mT) + self.bias[:, None]
+        return product.unflatten(1, input.shape[1:-1])
 
 
 class Norm(nn.LayerNorm):

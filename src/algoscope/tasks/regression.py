@@ -41,6 +41,8 @@ class LinearRegression(Task):
         arguments.number("noise", self.noise)
         arguments.integer("targets", self.targets, 1)
         arguments.number("condition", self.condition, 1.0)
+        if not isinstance(self.rescale, bool):
+            raise ValueError(f"rescale must be True or False, got {self.rescale!r}")
         if isinstance(self.covariance, str):
             arguments.choice("covariance", self.covariance, COVARIANCES, otherwise="a matrix")
         else:  # kept as nested tuples, so that tasks compare, hash and serialize
@@ -87,7 +89,7 @@ class LinearRegression(Task):
     def encode(
         self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points *target"]
     ) -> Float[Tensor, "batch length inputs"]:
-        """x and y alternate, y in the first coordinates (Garg et al. 2022). The last y is left out: nothing may see it."""
+        """x and y alternate, y in the first coordinates (Garg et al. 2022). The last y is left out."""
         columns = y if y.ndim == x.ndim else y[..., None]
         pairs = [functional.pad(part, (0, self.inputs - part.shape[-1])) for part in (x, columns)]
         return torch.stack(pairs, dim=-2).flatten(-3, -2)[..., :-1, :]
@@ -124,13 +126,7 @@ def _orthogonal(gaussian: Float[Tensor, "batch dim dim"]) -> Float[Tensor, "batc
 
 
 def _checked_matrix(value: object, dim: int) -> Matrix:
-    try:
-        matrix = torch.as_tensor(value, dtype=torch.float64)
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"covariance must be one of {', '.join(COVARIANCES)} or a matrix, got {value!r}") from None
-    if tuple(matrix.shape) != (dim, dim):
-        raise ValueError(f"covariance must be a {dim} x {dim} matrix (dim = {dim}), got shape {list(matrix.shape)}")
-    arguments.finite("covariance", matrix)
+    matrix = arguments.matrix("covariance", value, dim, "one of 'isotropic', 'ill-conditioned'")
     values = torch.linalg.eigvalsh(matrix)
     symmetric = torch.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12)
     if not symmetric or values[0] < -1e-9 * values.abs().max() or values[-1] <= 0:

@@ -66,7 +66,7 @@ class Task(ABC):
         """
         arguments.integer("batch", batch, 1)
         arguments.integer("seed", seed, 0)
-        if not dtype.is_floating_point:
-            raise ValueError(f"dtype must be a floating-point type, got {dtype}")
+        if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+            raise ValueError(f"dtype must be a floating-point type such as torch.float32, got {dtype!r}")
         x, y = self.draw(batch, stream("prompts", seed))
         return Prompts(x, y, float(self.noise), self.power).to(device, dtype)

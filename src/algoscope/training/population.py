@@ -37,10 +37,16 @@ class State:
     @staticmethod
     def fresh(parameters: Float[Tensor, "members parameters"], slots: int) -> "State":
         members, device = parameters.shape[0], parameters.device
-        moments = (torch.zeros_like(parameters) for _ in range(2))
-        history = (torch.zeros(slots, members, device=device, dtype=parameters.dtype) for _ in range(2))
-        step = torch.zeros((), dtype=torch.int64, device=device)
-        return State(parameters, *moments, step, torch.full((members,), -1, device=device), *history)
+        history = torch.zeros(slots, members, device=device, dtype=parameters.dtype)
+        return State(
+            parameters=parameters,
+            first_moment=torch.zeros_like(parameters),
+            second_moment=torch.zeros_like(parameters),
+            step=torch.zeros((), dtype=torch.int64, device=device),
+            stopped_at=torch.full((members,), -1, device=device),
+            losses=history,
+            errors=torch.zeros_like(history),
+        )
 
     def tensors(self) -> dict[str, Tensor]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -89,9 +95,9 @@ class Population:
             model.build(self.task.inputs, self.task.outputs, self.task.length, stream("weights", member.seed))
             for member in members
         ]
-        self.network: Network = networks[0].to(device, settings.dtype)
-        self.layout = Layout(self.network, settings.precision == "bf16")
+        self.layout = Layout(networks[0], settings.precision == "bf16")
         rows = torch.stack([self.layout.row(network) for network in networks]).to(device, settings.dtype)
+        self.network: Network = networks[0].to(device, settings.dtype)  # lends its form, not its parameters
         self.state = State.fresh(rows, settings.log_every)
         self.generators = [stream("training prompts", member.seed, device) for member in members]
         self.rates = torch.tensor([member.learning_rate for member in members], device=device, dtype=torch.float64)
@@ -137,7 +143,7 @@ class Population:
 def update(
     state: State, gradient: Tensor, loss: Tensor, error: Tensor, peak: Float[Tensor, "members"], settings: Settings
 ) -> None:
-    """AdamW (Loshchilov and Hutter 2019) on the clipped gradients. A member whose numbers are not finite stays as it is."""
+    """AdamW (Loshchilov and Hutter 2019) on clipped gradients. A member whose numbers are not finite stays as it is."""
     rate = peak * settings.rate(state.step)
     norm = gradient.norm(dim=1)
     trains = torch.isfinite(loss) & torch.isfinite(norm) & (state.stopped_at < 0)
