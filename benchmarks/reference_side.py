@@ -110,10 +110,7 @@ def main() -> None:
         "what": "Newton 0..24, GD on 0 and 2^0..2^12, CG 0..40, OGD and OLS on 1,280 sequences of 41 positions, d = 20",
         "ratio_traces": round(slow / spent["traces"]),
         "ratio_traces_and_comparisons_by_errors": round(slow / (spent["traces"] + spent["errors"])),
-        "share_of_60_s": {
-            "in all": round(total / 60, 2),
-            **{key: round(value / 60, 2) for key, value in spent.items()},
-        },
+        "share_of_60_s": {part: round(seconds / 60, 2) for part, seconds in spent.items()},
         "share_of_4_gib": round(peak / 4, 2),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,

@@ -2,7 +2,7 @@
 
     python -m benchmarks.training --out results/benchmarks/training.json
 
-The peers' loop is Garg et al.'s: HuggingFace's GPT-2 in float32, run eagerly, prompts sampled on the host, and `.item()`
+The peers' loop is Garg et al.'s: HuggingFace's GPT-2 in float32, run eagerly, prompts sampled on the host, `.item()` at
 each step.
 """
 
@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -21,6 +22,7 @@ from algoscope.training.population import Population
 from algoscope.training.settings import Curriculum, Member, Settings
 
 TASK = LinearRegression(dim=20, examples=40)
+Precision = Literal["bf16", "tf32", "fp32", "fp64"]
 
 
 def rate(advance: Callable[[], None], steps: int, repeats: int = 3) -> float:
@@ -45,7 +47,7 @@ def peers(model: Transformer, batch: int, device: torch.device) -> Callable[[], 
         n_positions=2 * TASK.length, n_embd=model.width, n_layer=model.layers, n_head=model.heads,
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False,
     )  # fmt: skip
-    backbone = GPT2Model(config).to(device)
+    backbone = torch.nn.Module.to(GPT2Model(config), device)
     read_in, read_out = (torch.nn.Linear(*sizes).to(device) for sizes in ((TASK.inputs, model.width), (model.width, 1)))
     parameters = [*backbone.parameters(), *read_in.parameters(), *read_out.parameters()]
     optimizer = torch.optim.Adam(parameters, lr=1e-4)
@@ -65,7 +67,7 @@ def peers(model: Transformer, batch: int, device: torch.device) -> Callable[[], 
 
 
 def ours(
-    model: Transformer, batch: int, members: int, precision: str, device: torch.device
+    model: Transformer, batch: int, members: int, precision: Precision, device: torch.device
 ) -> tuple[Population, Callable]:
     settings = Settings(steps=100_000, batch=batch, precision=precision, curriculum=Curriculum(interval=500))
     population = Population(model, [Member(TASK, seed, 3e-4) for seed in range(members)], settings, device)
@@ -85,12 +87,16 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--skip-peers", action="store_true")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = Transformer(layers=options.layers, heads=8, width=options.width)
-    table = [{"loop": "peers", "steps_per_s": rate(peers(model, 64, device), max(options.steps // 10, 1))}]
-    print(table[-1], flush=True)
+    table: list[dict] = []
+    if not options.skip_peers:
+        table.append({"loop": "peers", "steps_per_s": rate(peers(model, 64, device), max(options.steps // 10, 1))})
+        print(table[-1], flush=True)
+
     for precision in options.precisions:
         for members in options.members:
             begin = time.perf_counter()

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from algoscope import arguments
+from algoscope.models import short_attention
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 
 INITIAL = 0.02  # GPT-2's standard deviation of fresh weights
@@ -142,15 +143,22 @@ class Attention(nn.Module):
         draw_linear(self.output, generator, INITIAL / math.sqrt(2 * model.layers))
 
     def forward(self, state: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
-        length = state.shape[-2]
-        parts = self.queries_keys_values(state).reshape(-1, length, 3, self.heads, state.shape[-1] // self.heads)
+        length, width = state.shape[-2:]
+        parts = self.queries_keys_values(state).reshape(-1, length, 3, self.heads, width // self.heads)
+        return self.output(self._mix(parts).reshape(state.shape))
+
+    def _mix(
+        self, parts: Float[Tensor, "sequences length 3 heads width"]
+    ) -> Float[Tensor, "sequences length heads width"]:
+        if self.kind == "softmax" and isinstance(self.mask, str) and short_attention.fits(parts):
+            return short_attention.attend(parts, self.mask == "causal")
         q, k, v = parts.permute(2, 0, 3, 1, 4)  # each [sequences, heads, length, width of a head]
         if self.kind == "softmax" and isinstance(self.mask, str):
             mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=self.mask == "causal")
         else:
-            visible = visible_tokens(length, self.mask, state.device)
+            visible = visible_tokens(parts.shape[1], self.mask, parts.device)
             mixed = weigh(q @ k.mT / math.sqrt(q.shape[-1]), visible, self.kind) @ v
-        return self.output(mixed.transpose(1, 2).reshape(state.shape))
+        return mixed.transpose(1, 2)
 
 
 def visible_tokens(length: int, mask: str | int, device: torch.device) -> Bool[Tensor, "length length"]:
