@@ -8,6 +8,12 @@ from algoscope.models import short_attention
 
 
 def main() -> None:
+    for warps in (2, 4, 8):
+        short_attention.WARPS = warps
+        parts = torch.randn(512, 81, 3, 8, 32, device="cuda").bfloat16()
+        forward = do_bench(lambda p=parts: short_attention._attend(p, True))
+        backward = do_bench(lambda p=parts: short_attention._attend_backward(p, p[:, :, 0].contiguous(), True))
+        print(f"warps {warps}: us {1000 * forward:.1f} {1000 * backward:.1f}", flush=True)
     for sequences, length, heads, width in ((64, 81, 8, 32), (512, 81, 8, 32), (7, 128, 4, 16), (5, 3, 2, 64)):
         for causal in (True, False):
             parts = torch.randn(sequences, length, 3, heads, width, device="cuda").bfloat16().requires_grad_()

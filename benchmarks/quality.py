@@ -1,6 +1,6 @@
 """Time to quality on a GPU: the error at the last position on held-out prompts while a population trains.
 
-    python -m benchmarks.quality --steps 29000 --rates 2e-4 3e-4 --seeds 2
+python -m benchmarks.quality --steps 29000 --rates 2e-4 3e-4 --seeds 2
 """
 
 import argparse
@@ -72,7 +72,9 @@ def main() -> None:
             if seconds > options.limit:
                 break
     if options.out:
-        options.out.write_text(json.dumps({"options": {k: str(v) for k, v in vars(options).items()}, "history": history}))
+        options.out.write_text(
+            json.dumps({"options": {k: str(v) for k, v in vars(options).items()}, "history": history})
+        )
 
 
 if __name__ == "__main__":

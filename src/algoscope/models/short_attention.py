@@ -1,11 +1,14 @@
 """Softmax attention for short sequences of 16-bit numbers on a GPU.
 
-With at most `LONGEST` tokens a whole head fits into one block of threads. So one kernel makes the forward pass and one the backward
-pass, which computes the weights again instead of storing anything, and both read and write queries, keys and values as the linear
-layer lays them out. General kernels tile over the sequence, keep statistics, and need copies of all three.
+With at most `LONGEST` tokens a whole head fits into one block of threads. So one kernel makes the forward pass and
+one the backward pass, which computes the weights again instead of storing anything, and both read and write queries,
+keys and values as the linear layer lays them out. General kernels tile over the sequence, keep statistics, and need
+copies of all three.
 """
 
+import importlib
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -30,20 +33,21 @@ def attend(
 
 @torch.library.custom_op("algoscope::short_attention", mutates_args=())
 def _attend(parts: Tensor, causal: bool) -> Tensor:
-    from algoscope.models.short_attention_kernels import forward
-
     mixed = torch.empty_like(parts[:, :, 0], memory_format=torch.contiguous_format)
-    forward[_grid(parts)](parts, mixed, *_sizes(parts), CAUSAL=causal, num_warps=WARPS)
+    _kernels().forward[_grid(parts)](parts, mixed, *_sizes(parts), CAUSAL=causal, num_warps=WARPS)
     return mixed
 
 
 @torch.library.custom_op("algoscope::short_attention_backward", mutates_args=())
 def _attend_backward(parts: Tensor, above: Tensor, causal: bool) -> Tensor:
-    from algoscope.models.short_attention_kernels import backward
-
     gradient = torch.empty_like(parts)
-    backward[_grid(parts)](parts, above, gradient, *_sizes(parts), CAUSAL=causal, num_warps=WARPS)
+    _kernels().backward[_grid(parts)](parts, above, gradient, *_sizes(parts), CAUSAL=causal, num_warps=WARPS)
     return gradient
+
+
+def _kernels() -> Any:
+    """Imported on first use: triton comes with PyTorch for GPUs only."""
+    return importlib.import_module("algoscope.models.short_attention_kernels")
 
 
 def _grid(parts: Tensor) -> tuple[int]:

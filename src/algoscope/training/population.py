@@ -72,12 +72,16 @@ class Layout:
         self.low = {name for name in named if low_precision and not any(part in name for part in outside)}
 
     def tensors(self, rows: Float[Tensor, "members parameters"]) -> dict[str, Tensor]:
+        """In the precision of training."""
+        full = self.full(rows)
+        short = self.full(rows.bfloat16()) if self.low else full
+        return {name: (short if name in self.low else full)[name] for name in self.shapes}
+
+    def full(self, rows: Float[Tensor, "members parameters"]) -> dict[str, Tensor]:
+        """In the precision of the rows."""
         members = rows.shape[:1] if rows.shape[0] > 1 else ()
-        full, short = (part.split(self.sizes, dim=1) for part in (rows, rows.bfloat16() if self.low else rows))
-        return {
-            name: (short if name in self.low else full)[i][:, : shape.numel()].view(*members, *shape)
-            for i, (name, shape) in enumerate(self.shapes.items())
-        }
+        parts = zip(self.shapes.items(), rows.split(self.sizes, dim=1), strict=True)
+        return {name: part[:, : shape.numel()].view(*members, *shape) for (name, shape), part in parts}
 
     def row(self, network: nn.Module) -> Float[Tensor, "parameters"]:
         parts = (parameter.detach().flatten() for parameter in network.parameters())

@@ -1,0 +1,155 @@
+"""The run folder: the only code that knows file names.
+
+A file is written under a temporary name, flushed to the disk and then renamed, so that it is there whole or not at
+all. Tensors are stored as safetensors with a checksum that is verified on reading. A folder has one writer at a time.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+CHECKSUM = "sha256"
+
+
+class RunError(ValueError):
+    """A run folder that cannot be used as it is; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """`runs/ID`. What a run needs to go on is in `state` alone; `model` holds the weights for later use."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.json"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def state(self) -> Path:
+        return self.path / "state.safetensors"
+
+    @property
+    def model(self) -> Path:
+        return self.path / "model.safetensors"
+
+    @property
+    def summary(self) -> Path:
+        return self.path / "summary.json"
+
+    @property
+    def environment(self) -> Path:
+        return self.path / "environment.json"
+
+    @property
+    def finished(self) -> bool:
+        return self.summary.exists()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Makes the folder and holds it; a second writer, in this or another process, is refused."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / "lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RunError(f"{self.path} is being written by another process; wait for it or stop it") from None
+            yield
+
+
+def identity(name: str, config: Mapping[str, object]) -> str:
+    """A readable name and a hash of the configuration."""
+    text = json.dumps(config, sort_keys=True)
+    return f"{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+
+
+def plain(value: object) -> object:
+    """A dataclass as JSON can hold it: its fields, and under "kind" the name of its class."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"kind": type(value).__name__, **{f.name: plain(getattr(value, f.name)) for f in fields(value)}}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def write_text(path: Path, text: str) -> None:
+    _write(path, text.encode())
+
+
+def write_json(path: Path, value: object) -> None:
+    write_text(path, json.dumps(value, indent=2) + "\n")
+
+
+def read_json(path: Path) -> dict[str, object]:
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        raise RunError(f"{path.parent} is not a run folder: it has no {path.name}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise RunError(f"{path} is damaged: it is not JSON") from None
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], **metadata: str) -> None:
+    stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    _write(path, save(stored, {**metadata, CHECKSUM: _checksum(stored)}))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and the metadata of a file, or a RunError if it is missing, damaged or foreign."""
+    if not path.exists():
+        raise RunError(f"{path.parent} has no {path.name}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = dict(file.metadata() or {})
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+    except (SafetensorError, OSError, ValueError) as problem:
+        raise RunError(f"{path} is damaged or not a safetensors file ({problem})") from None
+    if CHECKSUM not in metadata:
+        raise RunError(f"{path} was not written by algoscope: it carries no checksum")
+    if metadata.pop(CHECKSUM) != _checksum(tensors):
+        raise RunError(f"{path} is damaged: its checksum does not fit its content")
+    return tensors, metadata
+
+
+def environment(device: torch.device) -> dict[str, str]:
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    return {"python": platform.python_version(), "torch": torch.__version__, "device": f"{device.type} ({name})"}
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Whole or not at all; a failure leaves the older file, and nothing else."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as problem:
+        temporary.unlink(missing_ok=True)
+        raise RunError(f"{path} could not be written ({problem.strerror}); the older one is untouched") from None
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        digest.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

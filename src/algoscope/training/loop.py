@@ -1,0 +1,121 @@
+"""Training, from a task and a model to a run folder. It can be stopped at any moment and goes on where it was."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from algoscope import runs
+from algoscope.models import Model
+from algoscope.training.engine import prepare
+from algoscope.training.population import Population
+from algoscope.training.settings import Member, Settings
+
+Progress = Callable[[dict[str, float]], None]  # called with what was just logged
+
+
+class Diverged(ValueError):
+    """The loss was not finite; the last good checkpoint is in the run folder."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: where it is, and the last line of each member's metrics."""
+
+    path: Path
+    final: list[dict[str, float]]
+
+
+def train(
+    model: Model,
+    members: Sequence[Member],
+    settings: Settings,
+    out: Path | str = "runs",
+    device: torch.device | str | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Trains the members side by side. A finished run is not run again; an interrupted one goes on, bit for bit."""
+    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    config = {"model": runs.plain(model), "members": runs.plain(list(members)), "settings": runs.plain(settings)}
+    kinds = f"{type(members[0].task).__name__} {type(model).__name__}" if members else "empty"
+    folder = runs.Folder(Path(out) / runs.identity(kinds, config))
+    with folder.writing():
+        if not folder.finished:
+            population = Population(model, members, settings, chosen)
+            runs.write_json(folder.config, config)
+            runs.write_json(folder.environment, runs.environment(chosen))
+            _go_on(folder, population, prepare(population), progress)
+        final = runs.read_json(folder.summary)["final"]
+    return Run(folder.path, final)  # pyright: ignore[reportArgumentType]
+
+
+def _go_on(folder: runs.Folder, population: Population, advance: Callable[[], None], progress: Progress | None) -> None:
+    """The loop: steps, a look at the device every `log_every` of them, a checkpoint every `checkpoint_every`."""
+    settings = population.settings
+    log = _restore(folder, population)
+    for step in range(int(population.state.step) + 1, settings.steps + 1):
+        advance()
+        if step % settings.log_every and step < settings.steps:
+            continue
+        records = _look(population, step)
+        log += [json.dumps(record) for record in records]
+        with folder.metrics.open("a") as file:
+            file.write("".join(line + "\n" for line in log[-len(records) :]))
+        if progress:
+            progress(records[0])
+        _stop_if_lost(population, folder)
+        if step % settings.checkpoint_every == 0 or step == settings.steps:
+            _checkpoint(folder, population)
+    runs.write_tensors(folder.model, _weights(population))
+    runs.write_json(folder.summary, {"steps": settings.steps, "final": _look(population, settings.steps)})
+
+
+def _look(population: Population, step: int) -> list[dict[str, float]]:
+    """What the latest steps did, for each member; the only time that the host waits for the device."""
+    state, slots = population.state, population.settings.log_every
+    seen = min((step - 1) % slots + 1, step)  # steps since the last look
+    columns = (state.losses[:seen].mean(0), state.errors[:seen].mean(0), state.stopped_at)
+    losses, errors, stopped = (column.tolist() for column in columns)
+    return [
+        {"step": step, "member": i, "loss": losses[i], "error": errors[i], "stopped_at": stopped[i]}
+        for i in range(len(losses))
+    ]
+
+
+def _stop_if_lost(population: Population, folder: runs.Folder) -> None:
+    stopped = population.state.stopped_at.tolist()
+    if all(step >= 0 for step in stopped):
+        kept = f"the last good checkpoint is {folder.state}" if folder.state.exists() else "there is no checkpoint yet"
+        advice = "lower learning_rate, or raise warmup"
+        raise Diverged(f"the loss was not finite at step {min(stopped)}: {advice}; {kept}")
+
+
+def _checkpoint(folder: runs.Folder, population: Population) -> None:
+    draws = {f"generator {i}": generator.get_state() for i, generator in enumerate(population.generators)}
+    runs.write_tensors(folder.state, {**population.state.tensors(), **draws})
+
+
+def _restore(folder: runs.Folder, population: Population) -> list[str]:
+    """Puts the population where the last checkpoint left it, and returns the metrics up to there."""
+    if not folder.state.exists():
+        runs.write_text(folder.metrics, "")
+        return []
+    tensors, _ = runs.read_tensors(folder.state)
+    for name, tensor in population.state.tensors().items():
+        if name not in tensors or tensors[name].shape != tensor.shape:
+            raise runs.RunError(f"{folder.state} does not fit its configuration: {name} is missing or of another shape")
+    population.state.restore(tensors)
+    for i, generator in enumerate(population.generators):
+        generator.set_state(tensors[f"generator {i}"])
+    lines = folder.metrics.read_text().splitlines() if folder.metrics.exists() else []
+    kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= int(population.state.step)]
+    runs.write_text(folder.metrics, "".join(line + "\n" for line in kept))
+    return kept
+
+
+def _weights(population: Population) -> dict[str, Tensor]:
+    """The weights by name in full precision; those of several members carry a leading axis."""
+    return {name: tensor.detach() for name, tensor in population.layout.full(population.state.parameters).items()}
