@@ -1,4 +1,4 @@
-"""The checks that every member of a family must pass. New tasks and algorithms are added to the lists here."""
+"""The checks that every member of a family must pass. New tasks, algorithms and models are added to the lists here."""
 
 from dataclasses import replace
 
@@ -7,6 +7,7 @@ import torch
 
 import algoscope as ag
 from algoscope.algorithms import Algorithm
+from algoscope.models import Model, Network, Recurrent, Transformer
 from algoscope.tasks import LinearRegression, Task
 from algoscope.trace import Prompts
 
@@ -44,6 +45,19 @@ ALGORITHMS: list[Algorithm] = [
     ag.algorithms.OnlineGradientDescent(),
     ag.algorithms.OnlineGradientDescent(rate=0.05),
 ]
+
+MODELS: list[Model] = [
+    Transformer(layers=3, heads=2, width=8),
+    Transformer(layers=0, heads=1, width=4),
+    Transformer(layers=2, heads=4, width=8, mask="full", activation="relu", norm="after"),
+    Transformer(layers=2, heads=2, width=8, mask=2, activation="bilinear", mlp_ratio=1.5),
+    Transformer(layers=2, heads=1, width=8, attention="linear", mlp_ratio=0.0, norm="none", positions="none"),
+    Transformer(layers=1, heads=2, width=8, attention="relu", positions="given"),
+    Recurrent(layers=3, width=8),
+    Recurrent(layers=1, width=1),
+]
+
+INPUTS, OUTPUTS, LENGTH = 3, 2, 6  # of the networks that are built to be checked
 
 
 def check_task(task: Task) -> None:
@@ -145,3 +159,108 @@ def check_convergence(algorithm: Algorithm, prompts: Prompts) -> None:
 
 
 ALGORITHM_CHECKS = [check_trace, check_prefixes, check_sequences, check_stages, check_convergence]
+
+
+def build(model: Model, seed: int = 0) -> Network:
+    return model.build(INPUTS, OUTPUTS, LENGTH, torch.Generator().manual_seed(seed))
+
+
+def scrambled(model: Model, seed: int = 0) -> Network:
+    """A network in float64 in which all is random: fresh biases, scales and given positions hide mistakes."""
+    network, generator = build(model).double(), torch.Generator().manual_seed(seed)
+    for tensor in network.state_dict().values():
+        deviation = tensor.shape[1] ** -0.5 if tensor.ndim == 2 else 0.5
+        tensor.copy_(deviation * torch.randn(tensor.shape, generator=generator))
+    return network
+
+
+def draw_tokens(*shape: int, seed: int = 1) -> torch.Tensor:
+    return torch.randn(*shape, INPUTS, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def check_shapes(model: Model) -> None:
+    """One output and one state of each stage for each token, in batches of any size and sequences of any length."""
+    network = scrambled(model)
+    read_out = network.get_submodule("read_out")
+    for batch, length in ((3, LENGTH), (1, LENGTH), (3, 1), (1, 1)):
+        outputs, states = network.run(draw_tokens(batch, length), network.stages)
+        assert outputs.shape == (batch, length, OUTPUTS)
+        assert all(state.shape == (batch, length, read_out.in_features) for state in states.values())
+        assert all(bool(tensor.isfinite().all()) for tensor in (outputs, *states.values()))
+
+
+def check_states(model: Model) -> None:
+    """Just the states that were asked for come back, whichever others did; the read-out turns the last into outputs."""
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    outputs, states = network.run(tokens, network.stages)
+    assert network.stages[0] == "embedding"
+    assert tuple(states) == network.stages
+    assert network.run(tokens)[1] == {}
+    for name in network.stages:
+        same_outputs, only = network.run(tokens, [name])
+        assert set(only) == {name}
+        assert torch.equal(only[name], states[name])
+        assert torch.equal(same_outputs, outputs)
+    assert torch.equal(network(tokens), outputs)
+    assert torch.equal(network.get_submodule("read_out")(states[network.stages[-1]]), outputs)
+
+
+def check_builds(model: Model) -> None:
+    """A fresh network is a function of the generator, whatever the global random state is."""
+    first, tokens = build(model), draw_tokens(2, LENGTH).float()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(123)
+        again = build(model)
+    assert all(torch.equal(tensor, again.state_dict()[name]) for name, tensor in first.state_dict().items())
+    assert torch.equal(first(tokens), again(tokens))
+    other = dict(build(model, seed=1).named_parameters())
+    drawn = [(name, tensor) for name, tensor in first.named_parameters() if len(tensor.unique()) > 1]
+    assert not any(torch.equal(tensor, other[name]) for name, tensor in drawn)
+    assert first.parameter_count == sum(tensor.numel() for tensor in other.values())
+    assert {tensor.dtype for tensor in first.state_dict().values()} == {torch.float32}
+
+
+def check_global_randomness(model: Model) -> None:
+    """Building draws nothing from torch's global generator, which belongs to the user."""
+    before = torch.random.get_rng_state()
+    build(model)
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def check_precisions(model: Model) -> None:
+    """The network computes in the precision that it is turned to."""
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    exact, exact_states = network.run(tokens, network.stages)
+    rounded, rounded_states = network.float().run(tokens.float(), network.stages)
+    assert {tensor.dtype for tensor in (exact, *exact_states.values())} == {torch.float64}
+    assert {tensor.dtype for tensor in (rounded, *rounded_states.values())} == {torch.float32}
+    torch.testing.assert_close(rounded.double(), exact, rtol=1e-4, atol=1e-4)
+
+
+def check_independence(model: Model) -> None:
+    """A sequence is treated alike in any batch."""
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    torch.testing.assert_close(network(tokens[1:2])[0], network(tokens)[1], rtol=1e-12, atol=1e-12)
+
+
+def check_causality(model: Model) -> None:
+    """What a network says at a token changes neither with later tokens nor without them, unless its mask is full."""
+    if getattr(model, "mask", "causal") == "full":
+        return
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    outputs = network(tokens)
+    for t in range(1, LENGTH):
+        changed = torch.cat((tokens[:, :t], draw_tokens(3, LENGTH - t, seed=2)), dim=1)
+        torch.testing.assert_close(network(changed)[:, :t], outputs[:, :t], rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(network(tokens[:, :t]), outputs[:, :t], rtol=1e-12, atol=1e-12)
+
+
+MODEL_CHECKS = [
+    check_shapes,
+    check_states,
+    check_builds,
+    check_global_randomness,
+    check_precisions,
+    check_independence,
+    check_causality,
+]

@@ -31,6 +31,11 @@ class Network(nn.Module, ABC):
     def forward(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "*batch length outputs"]:
         return self.run(tokens)[0]
 
+    def check_stages(self, keep: Collection[str]) -> None:
+        unknown = [name for name in keep if name not in self.stages]
+        if unknown:
+            raise ValueError(f"keep must name stages among {list(self.stages)}, got {unknown}")
+
     @property
     def parameter_count(self) -> int:
         return sum(parameter.numel() for parameter in self.parameters())
@@ -46,6 +51,9 @@ class Model(ABC):
 
 class Linear(nn.Linear):
     """A linear map, for one network or for each member of a population, in the precision of its weights."""
+
+    def reset_parameters(self) -> None:
+        """Left to `draw_linear`: torch would draw from the global random state."""
 
     def forward(self, input: Tensor) -> Tensor:
         input = input.to(self.weight.dtype)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope import arguments
-from algoscope.models.network import Model, Network, draw_linear, draw_normal
+from algoscope.models.network import Linear, Model, Network, draw_linear, draw_normal
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,21 @@ class Recurrent(Model):
         return RecurrentNetwork(self, inputs, outputs, generator)
 
 
+class Lstm(nn.LSTM):
+    """torch's LSTM, whose weights are left to the generator: torch would draw from the global random state."""
+
+    def reset_parameters(self) -> None:
+        pass
+
+
 class RecurrentNetwork(Network):
     """Stages: "embedding", "layer 1" … "layer L". Any length."""
 
     def __init__(self, model: Recurrent, inputs: int, outputs: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.read_in = nn.Linear(inputs, model.width)
-        self.layers = nn.ModuleList(nn.LSTM(model.width, model.width, batch_first=True) for _ in range(model.layers))
-        self.read_out = nn.Linear(model.width, outputs)
+        self.read_in = Linear(inputs, model.width)
+        self.layers = nn.ModuleList(Lstm(model.width, model.width, batch_first=True) for _ in range(model.layers))
+        self.read_out = Linear(model.width, outputs)
         draw_linear(self.read_in, generator)
         for layer in self.layers:
             for parameter in layer.parameters():
@@ -47,6 +54,7 @@ class RecurrentNetwork(Network):
     def run(
         self, tokens: Float[Tensor, "batch length inputs"], keep: Collection[str] = ()
     ) -> tuple[Float[Tensor, "batch length outputs"], dict[str, Float[Tensor, "batch length width"]]]:
+        self.check_stages(keep)
         state = self.read_in(tokens)
         kept = {"embedding": state} if "embedding" in keep else {}
         for name, layer in zip(self.stages[1:], self.layers, strict=True):

@@ -16,7 +16,7 @@ from torch import Tensor
 
 LONGEST = 128
 HEAD_WIDTHS = (16, 32, 64)
-WARPS = 8
+WARPS = 4  # fastest of 2, 4 and 8 at 81 tokens and heads of 32 (docs/log.md)
 
 
 def fits(parts: Float[Tensor, "sequences length 3 heads width"]) -> bool:

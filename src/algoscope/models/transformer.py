@@ -51,6 +51,8 @@ class Transformer(Model):
         if self.width % self.heads:
             raise ValueError(f"width must be a multiple of heads = {self.heads}, got {self.width}")
         arguments.number("mlp_ratio", self.mlp_ratio)
+        if self.mlp_ratio and round(self.mlp_ratio * self.width) == 0:
+            raise ValueError(f"mlp_ratio must be 0 or leave the MLP at least one unit, got {self.mlp_ratio!r}")
         arguments.choice("activation", self.activation, ACTIVATIONS)
         arguments.choice("attention", self.attention, ATTENTIONS)
         if isinstance(self.mask, str):
@@ -71,12 +73,12 @@ class TransformerNetwork(Network):
         super().__init__()
         self.length = length
         self.read_in = Linear(inputs, model.width)
-        self.positions: Tensor | None = None
+        self.positions: Tensor | None
         if model.positions == "learned":
             self.positions = nn.Parameter(torch.empty(length, model.width))
             draw_normal(self.positions, INITIAL, generator)
-        elif model.positions == "given":
-            self.register_buffer("positions", torch.zeros(length, model.width))
+        else:
+            self.register_buffer("positions", torch.zeros(length, model.width) if model.positions == "given" else None)
         draw_linear(self.read_in, generator)
         self.blocks = nn.ModuleList(Block(model, generator) for _ in range(model.layers))
         self.norm = Norm(model.width) if model.norm == "before" else nn.Identity()
@@ -89,6 +91,8 @@ class TransformerNetwork(Network):
         """Sets the position vectors of a network with positions "given"."""
         if self.positions is None or isinstance(self.positions, nn.Parameter):
             raise ValueError("give_positions needs a Transformer(positions='given')")
+        if positions.shape != self.positions.shape:
+            raise ValueError(f"positions must be {list(self.positions.shape)}, got {list(positions.shape)}")
         self.positions.copy_(positions)
 
     def run(
@@ -98,6 +102,7 @@ class TransformerNetwork(Network):
             raise ValueError(
                 f"tokens must be at most {self.length}, the length it was built for, got {tokens.shape[-2]}"
             )
+        self.check_stages(keep)
         state = self.read_in(tokens)
         if self.positions is not None:
             places = self.positions[..., : tokens.shape[-2], :]
