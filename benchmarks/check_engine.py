@@ -8,7 +8,7 @@ import torch
 from algoscope import runs
 from algoscope.models import Transformer
 from algoscope.tasks import LinearRegression
-from algoscope.training import Curriculum, Member, Settings, train
+from algoscope.training import Curriculum, Member, Settings, train_population
 
 
 def main() -> None:
@@ -26,16 +26,16 @@ def main() -> None:
                 raise KeyboardInterrupt
 
         with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as halves:
-            straight = train(model, members, settings, whole)
+            straight = train_population(model, members, settings, whole)
             try:
-                train(model, members, settings, halves, progress=stop_at_250)
+                train_population(model, members, settings, halves, progress=stop_at_250)
             except KeyboardInterrupt:
                 print("interrupted", flush=True)
-            resumed = train(model, members, settings, halves)
+            resumed = train_population(model, members, settings, halves)
             names = ("metrics", "model", "state")
             pairs = [(getattr(runs.Folder(straight.path), n), getattr(runs.Folder(resumed.path), n)) for n in names]
             same = {a.name: Path(a).read_bytes() == Path(b).read_bytes() for a, b in pairs}
-            alone = train(model, members[1:2], settings, whole)
+            alone = train_population(model, members[1:2], settings, whole)
             print(covariance, same, straight.final[1], alone.final[0], torch.__version__, flush=True)
 
 

@@ -13,7 +13,7 @@ SHARED = {"arguments", "randomness", "trace"}  # every room may use these
 
 # room: (rooms it may import, packages beside the standard library)
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
-    "__init__": ({"algorithms", "matching", "tasks"}, set()),
+    "__init__": ({"algorithms", "matching", "models", "tasks", "training"}, set()),
     "arguments": (set(), CORE),
     "randomness": (set(), CORE),
     "trace": (set(), CORE),

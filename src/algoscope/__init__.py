@@ -7,13 +7,19 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from algoscope import algorithms, matching, tasks
+    from algoscope import algorithms, matching, models, tasks, training
     from algoscope.matching import compare
     from algoscope.trace import Prompts, Trace
+    from algoscope.training import train
 
-_HOME = {"Prompts": "trace", "Trace": "trace", "compare": "matching"}  # where a public name that is not a room lives
+_HOME = {
+    "Prompts": "trace",
+    "Trace": "trace",
+    "compare": "matching",
+    "train": "training",
+}  # where a public name that is not a room lives
 
-__all__ = ["Prompts", "Trace", "algorithms", "compare", "matching", "tasks"]
+__all__ = ["Prompts", "Trace", "algorithms", "compare", "matching", "models", "tasks", "train", "training"]
 
 
 def __getattr__(name: str) -> object:

@@ -4,17 +4,20 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from algoscope import runs
 from algoscope.models import Model
+from algoscope.tasks import Task
 from algoscope.training.engine import prepare
 from algoscope.training.population import Population
 from algoscope.training.settings import Member, Settings
 
-Progress = Callable[[dict[str, float]], None]  # called with what was just logged
+Record = dict[str, int | float]  # a line of the metrics
+Progress = Callable[[Record], None]  # called with what was just logged
 
 
 class Diverged(ValueError):
@@ -26,10 +29,37 @@ class Run:
     """A finished run: where it is, and the last line of each member's metrics."""
 
     path: Path
-    final: list[dict[str, float]]
+    final: list[Record]
 
 
 def train(
+    task: Task | Sequence[Task],
+    model: Model,
+    steps: int,
+    seed: int | Sequence[int] = 0,
+    learning_rate: float | Sequence[float] = 3e-4,
+    out: Path | str = "runs",
+    device: torch.device | str | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Run:
+    """Trains a model on a task, or a population: lists of tasks, seeds or learning rates make one member for each
+    entry.
+
+    Other keywords are those of `Settings`. A finished run is not run again; an interrupted one goes on, bit for bit.
+    """
+    lists = [value if isinstance(value, Sequence) else [value] for value in (task, seed, learning_rate)]
+    sizes = {len(entries) for entries in lists} - {1}
+    if len(sizes) > 1 or 0 in sizes:
+        raise ValueError(
+            f"task, seed and learning_rate must be single or lists of one length, got lengths {sorted(sizes)}"
+        )
+    count = max(sizes, default=1)
+    members = [Member(*entry) for entry in zip(*(list(e) * (count // len(e)) for e in lists), strict=True)]
+    return train_population(model, members, Settings(steps=steps, **settings), out, device, progress)
+
+
+def train_population(
     model: Model,
     members: Sequence[Member],
     settings: Settings,
@@ -37,7 +67,7 @@ def train(
     device: torch.device | str | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Trains the members side by side. A finished run is not run again; an interrupted one goes on, bit for bit."""
+    """Trains the members side by side, in one folder."""
     chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     config = {"model": runs.plain(model), "members": runs.plain(list(members)), "settings": runs.plain(settings)}
     kinds = f"{type(members[0].task).__name__} {type(model).__name__}" if members else "empty"
@@ -73,7 +103,7 @@ def _go_on(folder: runs.Folder, population: Population, advance: Callable[[], No
     runs.write_json(folder.summary, {"steps": settings.steps, "final": _look(population, settings.steps)})
 
 
-def _look(population: Population, step: int) -> list[dict[str, float]]:
+def _look(population: Population, step: int) -> list[Record]:
     """What the latest steps did, for each member; the only time that the host waits for the device."""
     state, slots = population.state, population.settings.log_every
     seen = min((step - 1) % slots + 1, step)  # steps since the last look

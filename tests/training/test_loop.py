@@ -1,0 +1,135 @@
+"""Runs can be stopped at any moment, and damage is noticed."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import algoscope as ag
+from algoscope import runs
+from algoscope.models import Transformer
+from algoscope.tasks import LinearRegression
+from algoscope.training import Curriculum, Diverged
+
+TASK = LinearRegression(dim=2, examples=3)
+MODEL = Transformer(layers=1, heads=1, width=8)
+
+
+def small(out: Path, steps: int = 300, **changes):
+    options = {"batch": 4, "warmup": 10, "log_every": 10, "checkpoint_every": 20, "curriculum": Curriculum(1, 2, 50)}
+    return ag.train(TASK, MODEL, steps, seed=[0, 1], learning_rate=1e-3, out=out, device="cpu", **(options | changes))
+
+
+def content(run) -> dict[str, bytes]:
+    folder = runs.Folder(run.path)
+    return {file.name: file.read_bytes() for file in (folder.metrics, folder.model, folder.state, folder.summary)}
+
+
+def test_a_run_killed_at_twenty_random_moments_ends_with_the_same_bits(tmp_path):
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["algoscope.training"])
+    chance, killed = random.Random(0), 0
+    while killed < 20:
+        process = context.Process(target=small, args=(tmp_path / "killed",))
+        process.start()
+        time.sleep(chance.uniform(0.2, 0.6))
+        if process.is_alive() and process.pid:
+            os.kill(process.pid, signal.SIGKILL)
+            killed += 1
+        process.join()
+        if any((tmp_path / "killed").glob("*/summary.json")):
+            break  # it finished between two kills
+    assert killed >= 3
+    assert content(small(tmp_path / "killed")) == content(small(tmp_path / "straight"))
+
+
+def test_a_finished_run_is_not_run_again(tmp_path):
+    first = small(tmp_path, steps=20)
+    stamp = runs.Folder(first.path).model.stat().st_mtime_ns
+    assert small(tmp_path, steps=20) == first
+    assert runs.Folder(first.path).model.stat().st_mtime_ns == stamp
+
+
+def test_metrics_and_configuration_are_written(tmp_path):
+    run = small(tmp_path, steps=45)
+    lines = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    assert [(line["step"], line["member"]) for line in lines] == [(s, m) for s in (10, 20, 30, 40, 45) for m in (0, 1)]
+    config = json.loads((run.path / "config.json").read_text())
+    assert config["model"]["kind"] == "Transformer"
+    assert [member["seed"] for member in config["members"]] == [0, 1]
+    assert run.final == lines[-2:]
+
+
+def interrupted(tmp_path: Path) -> runs.Folder:
+    """A run folder with a checkpoint at step 40 of 60."""
+
+    def stop(record: dict[str, float]) -> None:
+        if record["step"] == 50:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        small(tmp_path, steps=60, progress=stop)
+    (path,) = tmp_path.iterdir()
+    return runs.Folder(path)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "bit-flipped", "foreign", "other shape"])
+def test_a_damaged_checkpoint_is_refused_and_left_as_it_is(tmp_path, damage):
+    folder = interrupted(tmp_path)
+    good = folder.state.read_bytes()
+    if damage == "truncated":
+        folder.state.write_bytes(good[: len(good) // 2])
+    elif damage == "bit-flipped":
+        folder.state.write_bytes(good[:-100] + bytes([good[-100] ^ 1]) + good[-99:])
+    elif damage == "foreign":
+        folder.state.write_bytes(b"not a checkpoint")
+    else:
+        tensors, _ = runs.read_tensors(folder.state)
+        runs.write_tensors(folder.state, tensors | {"parameters": torch.zeros(2, 3)})
+    before = folder.state.read_bytes()
+    with pytest.raises(runs.RunError, match=r"damaged|does not fit") as refusal:
+        small(tmp_path, steps=60)
+    assert "\n" not in str(refusal.value)
+    assert folder.state.read_bytes() == before
+    folder.state.write_bytes(good)
+    assert content(small(tmp_path, steps=60)) == content(small(tmp_path / "straight", steps=60))
+
+
+def test_a_full_disk_leaves_the_older_checkpoint(tmp_path, monkeypatch):
+    folder = interrupted(tmp_path)
+    good = folder.state.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        runs.RunError, match=r"could not be written .No space left on device.; the older one is untouched"
+    ):
+        runs.write_tensors(folder.state, {"parameters": torch.zeros(3)})
+    monkeypatch.undo()
+    assert folder.state.read_bytes() == good
+    assert not list(folder.path.glob(".*"))
+
+
+def test_a_folder_has_one_writer_at_a_time(tmp_path):
+    folder = interrupted(tmp_path)
+    with folder.writing(), pytest.raises(runs.RunError, match="is being written by another process"):
+        small(tmp_path, steps=60)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path):
+    settings = {"batch": 4, "warmup": 0, "log_every": 5, "checkpoint_every": 5, "curriculum": None}
+    with pytest.raises(Diverged, match=r"the loss was not finite at step \d+: lower learning_rate, or raise warmup"):
+        ag.train(TASK, MODEL, 200, learning_rate=1e30, out=tmp_path, device="cpu", **settings)
+
+
+def test_lists_of_different_lengths_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="must be single or lists of one length, got lengths"):
+        ag.train(TASK, MODEL, 10, seed=[0, 1, 2], learning_rate=[1e-3, 1e-4], out=tmp_path)
