@@ -100,10 +100,13 @@ def test_the_loss_is_the_mean_squared_error():
     torch.testing.assert_close(last[0], squares[:, -1].mean())
 
 
-def test_recurrent_networks_train_too():
-    losses = trained([Member(TASK, 0, 1e-2)], Recurrent(layers=1, width=16), steps=60).state
-    assert bool(losses.losses.isfinite().all())
-    assert int(losses.step) == 60
+def test_recurrent_networks_take_turns():
+    members, model = [Member(TASK, 0, 1e-3), Member(TASK, 1, 3e-3)], Recurrent(layers=2, width=8)
+    together = trained(members, model, steps=40).state
+    for i, member in enumerate(members):
+        alone = trained([member], model, steps=40).state
+        torch.testing.assert_close(together.parameters[i], alone.parameters[0], rtol=1e-9, atol=1e-12)
+        assert not torch.equal(alone.losses[0], alone.losses[-1])
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ class Network(nn.Module, ABC):
     """
 
     stages: tuple[str, ...]
+    side_by_side: bool = True  # whether parameters may carry a leading axis of members; if not, members take turns
 
     @abstractmethod
     def run(

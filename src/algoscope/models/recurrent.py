@@ -39,6 +39,8 @@ class Lstm(nn.LSTM):
 class RecurrentNetwork(Network):
     """Stages: "embedding", "layer 1" … "layer L". Any length."""
 
+    side_by_side = False  # torch's LSTM takes the weights of one network
+
     def __init__(self, model: Recurrent, inputs: int, outputs: int, generator: torch.Generator) -> None:
         super().__init__()
         self.read_in = Linear(inputs, model.width)

@@ -4,7 +4,8 @@ On a CPU it runs as it is written. On a GPU the forward pass and the update are 
 sampling, forward, backward, update — is recorded once as a CUDA graph and then replayed: the host only says "again".
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
 import torch
 
@@ -22,17 +23,29 @@ def prepare(population: Population) -> Callable[[], None]:
     before = {name: tensor.clone() for name, tensor in population.state.tensors().items()}
     draws = [generator.get_state() for generator in population.generators]
     graph = torch.cuda.CUDAGraph()
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(WARM_UP):
+    with _tf32(population.settings.precision == "tf32"):
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP):
+                population.step()
+        torch.cuda.current_stream().wait_stream(side)
+        for generator in population.generators:
+            graph.register_generator_state(generator)
+        with torch.cuda.graph(graph):
             population.step()
-    torch.cuda.current_stream().wait_stream(side)
-    for generator in population.generators:
-        graph.register_generator_state(generator)
-    with torch.cuda.graph(graph):
-        population.step()
     population.state.restore(before)
     for generator, state in zip(population.generators, draws, strict=True):
         generator.set_state(state)
     return graph.replay
+
+
+@contextlib.contextmanager
+def _tf32(wanted: bool) -> Iterator[None]:
+    """Products of 32-bit numbers with 10 bits of mantissa, or with all; the choice is recorded with the step."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if wanted else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

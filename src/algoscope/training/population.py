@@ -137,11 +137,17 @@ class Population:
         x, y = x.flatten(0, 1), y.flatten(0, 1)
         tokens = self.task.encode(x, y)
         tokens = tokens.unflatten(0, (members, batch)) if members > 1 else tokens
-        outputs = functional_call(self.network, self.layout.tensors(rows), (tokens,))
+        outputs = self._outputs(rows, tokens)
         errors = self.task.read(outputs.reshape(-1, *outputs.shape[-2:])) - y
         squares = errors.square().reshape(members, batch, positions, -1).mean((1, 3))
         in_use = torch.arange(positions, device=y.device) < points
         return torch.where(in_use, squares, 0.0).sum(1) / points, squares.index_select(1, (points - 1)[None])[:, 0]
+
+    def _outputs(self, rows: Float[Tensor, "members parameters"], tokens: Tensor) -> Tensor:
+        if len(rows) == 1 or self.network.side_by_side:
+            return functional_call(self.network, self.layout.tensors(rows), (tokens,))
+        turns = zip(rows.split(1), tokens, strict=True)
+        return torch.stack([functional_call(self.network, self.layout.tensors(row), (part,)) for row, part in turns])
 
 
 def update(
