@@ -99,7 +99,7 @@ def test_the_interval_at_a_single_position_is_that_of_the_pooled_cosine():
     draws = np.random.default_rng(0).integers(400, size=(4000, 400))
     plain = (ea[draws] * eb[draws]).sum(1) / np.sqrt((ea[draws] ** 2).sum(1) * (eb[draws] ** 2).sum(1))
     width = np.quantile(plain, 0.975) - np.quantile(plain, 0.025)
-    assert float(match.high[1, 1] - match.low[1, 1]) == pytest.approx(width, rel=0.15)
+    assert float(match.high[1, 1] - match.low[1, 1]) == pytest.approx(width, rel=0.1)
 
 
 def test_where_residuals_vanish_distance_takes_over():

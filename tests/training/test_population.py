@@ -23,8 +23,9 @@ def trained(members: list[Member], model=None, settings: Settings = SETTINGS, st
 def test_a_member_equals_the_same_model_trained_alone():
     """For other seeds, other learning rates and other tasks of the same shape.
 
-    Up to rounding: products for several members round differently. At a rate of 1e-2 this model's training is
-    chaotic, and rounding grows to 6% of the weights within 200 steps, alone as well as together.
+    Up to rounding: products for several members round differently. At a rate of 1e-2 this model is chaotic even alone
+    (a nudge of 1e-15 becomes 5% of its weights in 200 steps), so equality is asked for at rates where training is
+    stable.
     """
     noisy = LinearRegression(dim=3, examples=5, noise=0.5)
     members = [Member(TASK, 0, 1e-3), Member(TASK, 1, 3e-3), Member(noisy, 2, 1e-3), Member(TASK, 0, 5e-4)]
@@ -85,7 +86,8 @@ def test_the_curriculum_leaves_later_positions_and_dimensions_out():
     after = population.losses(population.state.parameters, x, y, two)
     for a, b in zip(before, after, strict=True):
         torch.testing.assert_close(a, b)
-    assert [int(part) for part in settings.curriculum.in_use(torch.tensor(7))] == [3, 6]  # type: ignore[union-attr]
+    assert settings.curriculum is not None
+    assert [int(part) for part in settings.curriculum.in_use(torch.tensor(7))] == [3, 6]
 
 
 def test_the_loss_is_the_mean_squared_error():
