@@ -1,139 +1,204 @@
-"""Training speed on a GPU: the peers' loop against ours, in one run, and ours alone and in populations.
+"""Training on a GPU at the size of the papers: speed against the peers' loop, cost against size, time to quality.
 
-    python -m benchmarks.training --out results/benchmarks/training.json
+    python -m benchmarks.training speed      speeds, compilation, memory, where the time goes
+    python -m benchmarks.training quality    seconds to an error of 1e-3 and of 3e-4, one seed after another
+    python -m benchmarks.training floors     the error in bf16, tf32 and fp32 after equal steps
 
-The peers' loop is Garg et al.'s: HuggingFace's GPT-2 in float32, run eagerly, prompts sampled on the host, `.item()` at
-each step.
+Each writes its part of results/benchmarks/training.json, with its provenance, and leaves the other parts as they are.
 """
 
 import argparse
+import dataclasses
 import json
 import time
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
+from torch.func import functional_call
 
+from algoscope import runs
 from algoscope.models import Transformer
 from algoscope.tasks import LinearRegression
+from algoscope.training import Curriculum, Member, Settings
+from algoscope.training.bench import Speed, measure, measure_usual
 from algoscope.training.engine import prepare
 from algoscope.training.population import Population
-from algoscope.training.settings import Curriculum, Member, Settings
+from benchmarks.peers import Peers, ceilings
 
+RESULT = Path("results/benchmarks/training.json")
 TASK = LinearRegression(dim=20, examples=40)
-Precision = Literal["bf16", "tf32", "fp32", "fp64"]
+MODEL = Transformer(layers=12, heads=8, width=256)
+RECIPE: dict[str, Any] = {"betas": (0.9, 0.99), "warmup": 1000, "curriculum": Curriculum(interval=400)}
+GOALS = {"1e-3": (1e-3, 29_000), "3e-4": (3e-4, 52_000)}  # the error to reach, and the length of the schedule
+HELD_OUT = 1280
 
 
-def rate(advance: Callable[[], None], steps: int, repeats: int = 3) -> float:
-    """Steps per second: the median over repeats, after a warm-up."""
-    for _ in range(max(steps // 10, 3)):
-        advance()
-    found = []
-    for _ in range(repeats):
-        _wait()
-        begin = time.perf_counter()
-        for _ in range(steps):
-            advance()
-        _wait()
-        found.append(steps / (time.perf_counter() - begin))
-    return sorted(found)[repeats // 2]
+def speed(device: torch.device, seconds: float) -> dict[str, Any]:
+    """All speeds in one run."""
+    settings = Settings(steps=100_000, precision="bf16", **RECIPE)
+    usual = measure_usual(TASK, Peers(TASK, MODEL), settings.batch, device, seconds)
+    print("peers", usual, flush=True)
+    members, batches = [], []
+    for count in (1, 4, 8, 16, 32):
+        members.append(measure(MODEL, population(count), settings, device, seconds))
+        print(members[-1], flush=True)
+    for batch in (128, 256):
+        batches.append(measure(MODEL, population(1), dataclasses.replace(settings, batch=batch), device, seconds))
+        print(batch, batches[-1], flush=True)
+    single, best = members[0], max(members, key=lambda found: found.model_steps_per_s)
+    limits = ceilings(device)
+    return {
+        "peer_steps_per_s": usual.steps_per_s,
+        "single_steps_per_s": single.steps_per_s,
+        "population_model_steps_per_s": best.model_steps_per_s,
+        "population_members": best.members,
+        "compile_s": {str(found.members): found.compile_s for found in members},
+        "ceilings": limits,
+        "single": shares(single, limits, settings, device),
+        "population": shares(best, limits, settings, device),
+        "cost_of_members": [row(found, found.members, settings.batch) for found in members],
+        "cost_of_batch": [
+            row(found, 1, batch) for found, batch in zip([single, *batches], (64, 128, 256), strict=True)
+        ],
+    }
 
 
-def peers(model: Transformer, batch: int, device: torch.device) -> Callable[[], None]:
-    from transformers import GPT2Config, GPT2Model
-
-    config = GPT2Config(
-        n_positions=2 * TASK.length, n_embd=model.width, n_layer=model.layers, n_head=model.heads,
-        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False,
-    )  # fmt: skip
-    backbone = torch.nn.Module.to(GPT2Model(config), device)
-    read_in, read_out = (torch.nn.Linear(*sizes).to(device) for sizes in ((TASK.inputs, model.width), (model.width, 1)))
-    parameters = [*backbone.parameters(), *read_in.parameters(), *read_out.parameters()]
-    optimizer = torch.optim.Adam(parameters, lr=1e-4)
-
-    def advance() -> None:
-        x = torch.randn(batch, TASK.examples + 1, TASK.dim)
-        y = (x @ torch.randn(batch, TASK.dim, 1))[..., 0]
-        x, y = x.to(device), y.to(device)
-        optimizer.zero_grad()
-        states = backbone(inputs_embeds=read_in(TASK.encode(x, y))).last_hidden_state
-        loss = (TASK.read(read_out(states)) - y).square().mean()
-        loss.backward()
-        optimizer.step()
-        loss.detach().item()
-
-    return advance
+def population(members: int) -> list[Member]:
+    return [Member(TASK, seed) for seed in range(members)]
 
 
-def ours(
-    model: Transformer, batch: int, members: int, precision: Precision, device: torch.device
-) -> tuple[Population, Callable]:
-    settings = Settings(steps=100_000, batch=batch, precision=precision, curriculum=Curriculum(interval=500))
-    population = Population(model, [Member(TASK, seed, 3e-4) for seed in range(members)], settings, device)
-    return population, prepare(population)
+def row(found: Speed, members: int, batch: int) -> dict[str, float]:
+    return {"members": members, "batch": batch, "ms_per_step": 1000 / found.steps_per_s, "gib": found.gib}
 
 
-def _wait() -> None:
-    if torch.cuda.is_available():
+def shares(found: Speed, limits: dict[str, float], settings: Settings, device: torch.device) -> dict[str, Any]:
+    """Which part of the ceilings was reached, and which kernels the time went to."""
+    tokens, width, layers = settings.batch * TASK.length, MODEL.width, MODEL.layers
+    flops = 6 * layers * tokens * (12 * width**2 + TASK.length * width)  # causal attention: half of the square
+    # Bytes that the kernels of a block must move for a token, as they are cut: stream in 32 bits, the rest in 16.
+    # Forward 84, backward 156 bytes for each unit of width. The optimizer reads and writes 34 bytes a parameter.
+    moved = 240 * layers * tokens * width + 34 * 12 * layers * width**2
+    per_s = found.model_steps_per_s
+    return {
+        "members": found.members,
+        "share_of_bf16_peak": flops * per_s / limits["tflops"] / 1e12,
+        "share_of_bandwidth": moved * per_s / limits["terabytes_per_s"] / 1e12,
+        "time_by_kernel": profile(found.members, settings, device),
+    }
+
+
+KERNELS = {  # what a kernel's name tells about its purpose; the first that fits
+    "attention": ("attention",),
+    "optimizer": ("vector_norm", "lerp"),
+    "gelu": ("gelu",),
+    "norms and residuals": ("layer_norm",),
+    "matrix products": ("nvjet", "gemm", "cutlass", "splitK"),
+}
+
+
+def profile(members: int, settings: Settings, device: torch.device) -> dict[str, float]:
+    """Shares of the time of a step by kind of kernel."""
+    from torch.profiler import ProfilerActivity
+
+    trained = Population(MODEL, population(members), settings, device)
+    prepare(trained)
+    with torch.profiler.profile(activities=[ProfilerActivity.CUDA]) as found:
+        for _ in range(3):
+            trained.step()
         torch.cuda.synchronize()
+    spent: Counter[str] = Counter()
+    for event in found.key_averages():
+        kinds = (kind for kind, marks in KERNELS.items() if any(mark in event.key for mark in marks))
+        spent[next(kinds, "other")] += event.self_device_time_total
+    return {kind: share / spent.total() for kind, share in spent.most_common()}
+
+
+class Quality:
+    """Trains one seed after another in one program, and measures the error on held-out prompts."""
+
+    def __init__(self, steps: int, precision: Literal["bf16", "tf32", "fp32"], device: torch.device) -> None:
+        self.settings, self.device = Settings(steps=steps, precision=precision, **RECIPE), device
+        begin = time.perf_counter()
+        self.trained = Population(MODEL, population(1), self.settings, device)
+        self.advance = prepare(self.trained)
+        torch.cuda.synchronize()
+        self.compile_s = time.perf_counter() - begin
+        self.prompts = TASK.sample(HELD_OUT, seed=10**6, device=device, dtype=torch.float32)
+
+    def run(self, seed: int, every: int = 1000) -> dict[str, Any]:
+        fresh = Population(MODEL, [Member(TASK, seed)], self.settings, self.device)
+        self.trained.state.restore(fresh.state.tensors())
+        self.trained.generators[0].set_state(fresh.generators[0].get_state())
+        spent, curve = 0.0, []
+        for done in range(every, self.settings.steps + 1, every):
+            begin = time.perf_counter()
+            for _ in range(every):
+                self.advance()
+            torch.cuda.synchronize()
+            spent += time.perf_counter() - begin
+            curve.append({"step": done, "seconds": spent, "error": self.error()})
+            if done % (4 * every) == 0:
+                print(seed, done, f"{spent:.1f} s", curve[-1]["error"], flush=True)
+        print(seed, curve[-1], flush=True)
+        return {"seed": seed, "compile_s": self.compile_s, "as_trained": self.error(as_trained=True), "curve": curve}
+
+    @torch.no_grad()
+    def error(self, as_trained: bool = False) -> float:
+        """At t = 40, in 32 bits, as a user loads the weights, or in the precision of training."""
+        layout, rows = self.trained.layout, self.trained.state.parameters
+        tensors = layout.tensors(layout.halves(rows)) if as_trained else layout.full(rows)
+        found = [
+            (TASK.read(functional_call(self.trained.network, tensors, (TASK.encode(x, y),))) - y)[:, -1].square()
+            for x, y in zip(self.prompts.x.split(256), self.prompts.y.split(256), strict=True)
+        ]
+        return float(torch.cat(found).mean()) / TASK.power
+
+
+def quality(device: torch.device, goal: str, seeds: list[int], known: dict[str, Any]) -> dict[str, Any]:
+    """Adds the given seeds to those that are known."""
+    limit, steps = GOALS[goal]
+    bench, found = Quality(steps, "bf16", device), dict(known.get(f"quality_{goal}", {}))
+    for seed in seeds:
+        found[str(seed)] = bench.run(seed)
+    reached = {seed: [at["seconds"] for at in run["curve"] if at["error"] <= limit] for seed, run in found.items()}
+    return {
+        f"seconds_to_{goal}": [round(reached[seed][0], 1) if reached[seed] else None for seed in sorted(reached)],
+        f"quality_{goal}": {seed: found[seed] for seed in sorted(found)},
+    }
+
+
+def floors(device: torch.device, precisions: list[str], known: dict[str, Any]) -> dict[str, Any]:
+    """Seed 0 of the shorter schedule in other precisions, beside bf16 from `quality`."""
+    found = dict(known.get("floors", {}))
+    for precision in precisions:
+        found[precision] = Quality(GOALS["1e-3"][1], precision, device).run(0)  # pyright: ignore[reportArgumentType]
+    return {"floors": found}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--members", type=int, nargs="+", default=[1, 8])
-    parser.add_argument("--precisions", nargs="+", default=["bf16"])
-    parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--width", type=int, default=256)
-    parser.add_argument("--skip-peers", action="store_true")
-    parser.add_argument("--profile", action="store_true")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["speed", "quality", "floors"])
+    parser.add_argument("--goal", choices=list(GOALS), default="1e-3")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--precisions", nargs="+", default=["bf16", "tf32", "fp32"])
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement of speed")
+    parser.add_argument("--out", type=Path, default=RESULT)
     options = parser.parse_args()
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = Transformer(layers=options.layers, heads=8, width=options.width)
-    table: list[dict] = []
-    if not options.skip_peers:
-        table.append({"loop": "peers", "steps_per_s": rate(peers(model, 64, device), max(options.steps // 10, 1))})
-        print(table[-1], flush=True)
-
-    for precision in options.precisions:
-        for members in options.members:
-            begin = time.perf_counter()
-            population, advance = ours(model, 64, members, precision, device)
-            _wait()
-            compiled = time.perf_counter() - begin
-            speed = rate(advance, max(options.steps // members, 1))
-            row = {"loop": "ours", "precision": precision, "members": members, "compile_s": round(compiled, 1)}
-            memory = torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else 0.0
-            row |= {"steps_per_s": speed, "model_steps_per_s": speed * members, "gib": round(memory, 2)}
-            row |= {"step": int(population.state.step), "loss": float(population.state.losses.mean())}
-            print(row, flush=True)
-            table.append(row)
-            if options.profile:
-                profile(population)
-            del population, advance
-            if device.type == "cuda":
-                torch.cuda.empty_cache()
-                torch.cuda.reset_peak_memory_stats()
-    if options.out:
-        options.out.write_text(json.dumps(table, indent=2))
-
-
-def profile(population: Population) -> None:
-    """Where the time of a step goes, by kernel."""
-    from torch.profiler import ProfilerActivity
-
-    with torch.profiler.profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as found:
-        for _ in range(3):
-            population.step()
-        _wait()
-    events = sorted(found.key_averages(), key=lambda event: -event.self_device_time_total)
-    total = sum(event.self_device_time_total for event in events) / 3
-    print(f"kernels of a step: {total / 1000:.2f} ms")
-    for event in events[:28]:
-        if event.self_device_time_total:
-            print(f"{event.self_device_time_total / 3:9.1f} us {event.count / 3:7.1f} x {event.key[:110]}")
+    device = torch.device("cuda")
+    known = json.loads((options.out if options.out.exists() else RESULT).read_text()) if RESULT.exists() else {}
+    if options.part == "speed":
+        found = speed(device, options.seconds)
+    elif options.part == "quality":
+        found = quality(device, options.goal, options.seeds, known)
+    else:
+        found = floors(device, options.precisions, known)
+    stamp = {"provenance": {**known.get("provenance", {}), f"{options.part} {options.goal}": runs.provenance(device)}}
+    options.out.write_text(json.dumps({**known, **found, **stamp}, indent=1) + "\n")
+    print(
+        json.dumps({key: value for key, value in found.items() if not key.startswith(("quality", "floors"))}, indent=1)
+    )
 
 
 if __name__ == "__main__":

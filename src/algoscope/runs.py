@@ -11,8 +11,10 @@ import json
 import os
 import platform
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
@@ -130,6 +132,14 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def environment(device: torch.device) -> dict[str, str]:
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
     return {"python": platform.python_version(), "torch": torch.__version__, "device": f"{device.type} ({name})"}
+
+
+def provenance(device: torch.device) -> dict[str, str]:
+    """Where a number comes from: machine, versions, the commit of this code if it is in a repository, and the day."""
+    folder = Path(__file__).parent
+    found = subprocess.run(["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    commit = found.stdout.strip() or os.environ.get("ALGOSCOPE_COMMIT", "unknown")
+    return {**environment(device), "commit": commit, "date": datetime.now(UTC).date().isoformat()}
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -60,7 +60,7 @@ def test_the_update_is_that_of_torch():
     for step in range(50):
         population.step()
         x, y = TASK.draw(8, judge.generators[0], torch.float64)
-        loss, _ = judge.losses(weights, x[None], y[None], torch.tensor(6))
+        loss, _ = judge.losses(judge.layout.halves(weights), x[None], y[None], torch.tensor(6))
         optimizer.zero_grad()
         loss.sum().backward()
         torch.nn.utils.clip_grad_norm_([weights], 0.5)
@@ -81,9 +81,9 @@ def test_the_curriculum_leaves_later_positions_and_dimensions_out():
     population = Population(Transformer(1, 1, 8), [Member(TASK)], settings, CPU)
     x, y = (torch.randn(1, 4, 6, *shape, dtype=torch.float64) for shape in ((3,), ()))
     two = torch.tensor(2)
-    before = population.losses(population.state.parameters, x, y, two)
+    before = population.losses(population.layout.halves(population.state.parameters), x, y, two)
     y[:, :, 2:] += 100  # positions 2 and later have seen nothing of it, and are not scored
-    after = population.losses(population.state.parameters, x, y, two)
+    after = population.losses(population.layout.halves(population.state.parameters), x, y, two)
     for a, b in zip(before, after, strict=True):
         torch.testing.assert_close(a, b)
     assert settings.curriculum is not None
@@ -97,7 +97,9 @@ def test_the_loss_is_the_mean_squared_error():
     network = Transformer(1, 1, 8).build(TASK.inputs, TASK.outputs, TASK.length, torch.Generator()).double()
     network.load_state_dict(population.layout.full(population.state.parameters))
     squares = (TASK.read(network(TASK.encode(prompts.x, prompts.y))) - prompts.y).square()
-    loss, last = population.losses(population.state.parameters, prompts.x[None], prompts.y[None], torch.tensor(6))
+    loss, last = population.losses(
+        population.layout.halves(population.state.parameters), prompts.x[None], prompts.y[None], torch.tensor(6)
+    )
     torch.testing.assert_close(loss[0], squares.mean())
     torch.testing.assert_close(last[0], squares[:, -1].mean())
 

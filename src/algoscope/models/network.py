@@ -8,6 +8,7 @@ own.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -22,6 +23,7 @@ class Network(nn.Module, ABC):
     """
 
     stages: tuple[str, ...]
+    blocks: nn.ModuleList  # of one form, so that an engine need compile only the first
     side_by_side: bool = True  # whether parameters may carry a leading axis of members; if not, members take turns
 
     @abstractmethod
@@ -57,11 +59,31 @@ class Linear(nn.Linear):
         """Left to `draw_linear`: torch would draw from the global random state."""
 
     def forward(self, input: Tensor) -> Tensor:
+        if self.weight.ndim == 2:
+            return functional.linear(input.to(self.weight.dtype), self.weight, self.bias)
+        product = self.product(input)
+        return product + self.bias.view(-1, *[1] * (product.ndim - 2), self.out_features)
+
+    def product(self, input: Tensor) -> Tensor:
+        """Without the bias."""
         input = input.to(self.weight.dtype)
         if self.weight.ndim == 2:
-            return functional.linear(input, self.weight, self.bias)
-        product = torch.bmm(input.flatten(1, -2), self.weight.mT) + self.bias[:, None]
-        return product.unflatten(1, input.shape[1:-1])
+            return functional.linear(input, self.weight)
+        return cast(Tensor, Products.apply(input.flatten(1, -2), self.weight)).unflatten(1, input.shape[1:-1])
+
+
+class Products(torch.autograd.Function):
+    """One product a member. bmm's own gradient of the weights would come out transposed, and be copied."""
+
+    @staticmethod
+    def forward(ctx, input: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(input, weight)
+        return torch.bmm(input, weight.mT)
+
+    @staticmethod
+    def backward(ctx, above: Tensor) -> tuple[Tensor, Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        input, weight = ctx.saved_tensors
+        return torch.bmm(above, weight), torch.bmm(above.mT, input)
 
 
 class Norm(nn.LayerNorm):

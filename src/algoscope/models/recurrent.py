@@ -46,6 +46,7 @@ class RecurrentNetwork(Network):
         self.read_in = Linear(inputs, model.width)
         self.layers = nn.ModuleList(Lstm(model.width, model.width, batch_first=True) for _ in range(model.layers))
         self.read_out = Linear(model.width, outputs)
+        self.blocks = nn.ModuleList()  # cuDNN brings its own program for an LSTM
         draw_linear(self.read_in, generator)
         for layer in self.layers:
             for parameter in layer.parameters():

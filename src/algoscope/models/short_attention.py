@@ -1,9 +1,9 @@
 """Softmax attention for short sequences of 16-bit numbers on a GPU.
 
-With at most `LONGEST` tokens a whole head fits into one block of threads. So one kernel makes the forward pass and
-one the backward pass, which computes the weights again instead of storing anything, and both read and write queries,
-keys and values as the linear layer lays them out. General kernels tile over the sequence, keep statistics, and need
-copies of all three.
+A head of a short sequence is little work: general kernels spend their time on copies of queries, keys and values, on
+tiles that are mostly padding, and on waiting. Here one kernel makes the forward pass and one the backward pass, in
+small tiles, and both read and write queries, keys and values as the linear layer around them lays them out. They also
+add the bias of that layer, which for a population would be one more pass over memory.
 """
 
 import importlib
@@ -14,35 +14,65 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-LONGEST = 128
+LONGEST = 256  # beyond it, kernels that prefetch are faster
 HEAD_WIDTHS = (16, 32, 64)
-WARPS = 4  # fastest of 2, 4 and 8 at 81 tokens and heads of 32 (docs/log.md)
+TILE = 32  # tokens; with these warps the fastest at 81 tokens and heads of 32 (docs/log.md)
+FORWARD_WARPS, BACKWARD_WARPS = 2, 1
 
 
-def fits(parts: Float[Tensor, "sequences length 3 heads width"]) -> bool:
-    short = parts.shape[1] <= LONGEST and parts.shape[-1] in HEAD_WIDTHS
-    return parts.is_cuda and parts.dtype == torch.bfloat16 and short
+def fits(weight: Tensor, length: int, head_width: int) -> bool:
+    return weight.is_cuda and weight.dtype == torch.bfloat16 and length <= LONGEST and head_width in HEAD_WIDTHS
 
 
 def attend(
-    parts: Float[Tensor, "sequences length 3 heads width"], causal: bool
+    parts: Float[Tensor, "sequences length 3 heads width"], bias: Float[Tensor, "members 3 heads width"], causal: bool
 ) -> Float[Tensor, "sequences length heads width"]:
-    """What scaled_dot_product_attention computes, in the layout of the linear layers around it."""
-    return _attend(parts.contiguous(), causal)
+    """What scaled_dot_product_attention computes of parts + bias, in the layout of the linear layers around it."""
+    return _attend(parts.contiguous(), bias.contiguous(), causal)[0]
 
 
 @torch.library.custom_op("algoscope::short_attention", mutates_args=())
-def _attend(parts: Tensor, causal: bool) -> Tensor:
-    mixed = torch.empty_like(parts[:, :, 0], memory_format=torch.contiguous_format)
-    _kernels().forward[_grid(parts)](parts, mixed, *_sizes(parts), CAUSAL=causal, num_warps=WARPS)
-    return mixed
+def _attend(parts: Tensor, bias: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+    mixed, sums = _results(parts, bias, causal)
+    _kernels().attention_forward[_grid(parts)](
+        parts, bias, mixed, sums, *_sizes(parts, bias), causal, num_warps=FORWARD_WARPS
+    )
+    return mixed, sums
+
+
+@_attend.register_fake
+def _results(parts: Tensor, bias: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+    """What each token has gathered, and the logarithm of what its softmax was divided by."""
+    sequences, length, _, heads, width = parts.shape
+    mixed = parts.new_empty(sequences, length, heads, width)
+    return mixed, parts.new_empty(sequences, heads, length, dtype=torch.float32)
 
 
 @torch.library.custom_op("algoscope::short_attention_backward", mutates_args=())
-def _attend_backward(parts: Tensor, above: Tensor, causal: bool) -> Tensor:
+def _attend_backward(parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, causal: bool) -> Tensor:
     gradient = torch.empty_like(parts)
-    _kernels().backward[_grid(parts)](parts, above, gradient, *_sizes(parts), CAUSAL=causal, num_warps=WARPS)
+    tensors = (parts, bias, mixed, sums, above, gradient)
+    _kernels().attention_backward[_grid(parts)](*tensors, *_sizes(parts, bias), causal, num_warps=BACKWARD_WARPS)
     return gradient
+
+
+@_attend_backward.register_fake
+def _(parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, causal: bool) -> Tensor:
+    return torch.empty_like(parts)
+
+
+def _remember(ctx, inputs: tuple[Tensor, Tensor, bool], output: tuple[Tensor, Tensor]) -> None:
+    parts, bias, ctx.causal = inputs
+    ctx.save_for_backward(parts, bias, *output)
+
+
+def _differentiate(ctx, above: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None]:
+    parts, bias, mixed, sums = ctx.saved_tensors
+    gradient = _attend_backward(parts, bias, mixed, sums, above.contiguous(), ctx.causal)
+    return gradient, gradient.view(len(bias), -1, *bias.shape[1:]).sum(1), None
+
+
+_attend.register_autograd(_differentiate, setup_context=_remember)
 
 
 def _kernels() -> Any:
@@ -50,35 +80,12 @@ def _kernels() -> Any:
     return importlib.import_module("algoscope.models.short_attention_kernels")
 
 
-def _grid(parts: Tensor) -> tuple[int]:
-    return (parts.shape[0] * parts.shape[3],)  # one block of threads for each head of each sequence
+def _grid(parts: Tensor) -> tuple[int, int]:
+    """A block of threads for each tile of each head of each sequence."""
+    return parts.shape[0] * parts.shape[3], -(-parts.shape[1] // TILE)
 
 
-def _sizes(parts: Tensor) -> tuple[int, float, int, int, int]:
-    """Length, scale, heads, width, and the power of two that holds the length."""
-    _, length, _, heads, width = parts.shape
-    return length, 1 / math.sqrt(width), heads, width, max(16, 1 << (length - 1).bit_length())
-
-
-@_attend.register_fake
-def _(parts: Tensor, causal: bool) -> Tensor:
+def _sizes(parts: Tensor, bias: Tensor) -> tuple[int, int, float, int, int, int]:
+    """Tokens of a sequence, sequences of a member, scale of the scores, heads, width, tokens of a tile."""
     sequences, length, _, heads, width = parts.shape
-    return parts.new_empty(sequences, length, heads, width)
-
-
-@_attend_backward.register_fake
-def _(parts: Tensor, above: Tensor, causal: bool) -> Tensor:
-    return torch.empty_like(parts)
-
-
-def _remember(ctx, inputs: tuple[Tensor, bool], output: Tensor) -> None:
-    parts, ctx.causal = inputs
-    ctx.save_for_backward(parts)
-
-
-def _differentiate(ctx, above: Tensor) -> tuple[Tensor, None]:
-    (parts,) = ctx.saved_tensors
-    return _attend_backward(parts, above.contiguous(), ctx.causal), None
-
-
-_attend.register_autograd(_differentiate, setup_context=_remember)
+    return length, sequences // len(bias), 1 / (math.log(2) * math.sqrt(width)), heads, width, TILE

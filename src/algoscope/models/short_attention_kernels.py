@@ -1,7 +1,12 @@
-"""The kernels of short_attention.py. Triton comes with PyTorch for GPUs, so this file is imported there only."""
+"""The kernels of short_attention.py. Triton comes with PyTorch for GPUs, so this file is imported there only.
+
+A block of threads owns one tile of tokens of one head of one sequence. Scores are counted in units of log 2, for exp2.
+"""
 
 import triton
 import triton.language as tl
+
+LOG_2 = tl.constexpr(0.6931471805599453)
 
 
 @triton.jit
@@ -10,55 +15,107 @@ def load(base, rows, columns, length, stride):
 
 
 @triton.jit
-def weights(q, k, rows, length, scale, CAUSAL: tl.constexpr):
-    scores = tl.dot(q, tl.trans(k)) * scale
-    visible = rows[None, :] < length
+def load_biased(base, bias, rows, columns, length, stride):
+    return load(base, rows, columns, length, stride) + tl.load(bias + columns)[None, :]
+
+
+@triton.jit
+def store(base, values, rows, columns, length, stride):
+    place = base + rows[:, None] * stride + columns[None, :]
+    tl.store(place, values.to(base.dtype.element_ty), mask=rows[:, None] < length)
+
+
+@triton.jit
+def visible(queries, keys, length, CAUSAL: tl.constexpr):
+    inside = (queries < length) & (keys < length)
     if CAUSAL:
-        visible = visible & (rows[None, :] <= rows[:, None])
-    scores = tl.where(visible, scores, float("-inf"))
-    exponentials = tl.exp(scores - tl.max(scores, axis=1)[:, None])
-    return exponentials / tl.sum(exponentials, axis=1)[:, None]
+        inside = inside & (keys <= queries)
+    return inside
 
 
 @triton.jit
-def forward(
-    parts, mixed, length, scale,
-    HEADS: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, CAUSAL: tl.constexpr,
-):  # fmt: skip
-    sequence, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
-    rows, columns, stride = tl.arange(0, BLOCK), tl.arange(0, WIDTH), HEADS * WIDTH
-    base = parts + sequence.to(tl.int64) * length * 3 * stride + head * WIDTH
-    q = load(base, rows, columns, length, 3 * stride)
-    k = load(base + stride, rows, columns, length, 3 * stride)
-    v = load(base + 2 * stride, rows, columns, length, 3 * stride)
-    p = weights(q, k, rows, length, scale, CAUSAL)
-    result = tl.dot(p.to(v.dtype), v)
-    place = mixed + sequence.to(tl.int64) * length * stride + head * WIDTH
-    place = place + rows[:, None] * stride + columns[None, :]
-    tl.store(place, result.to(v.dtype), mask=rows[:, None] < length)
+def places(length, sequences, HEADS: tl.constexpr, WIDTH: tl.constexpr):
+    """Where a head begins in tensors of one part, in those of three, and in the biases of its member."""
+    sequence, head = (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
+    one = sequence * length * HEADS * WIDTH + head * WIDTH
+    three = 3 * sequence * length * HEADS * WIDTH + head * WIDTH
+    return one, three, 3 * (sequence // sequences) * HEADS * WIDTH + head * WIDTH
 
 
 @triton.jit
-def backward(
-    parts, above, gradient, length, scale,
-    HEADS: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, CAUSAL: tl.constexpr,
+def attention_forward(
+    parts, bias, mixed, sums, length, sequences, scale,
+    HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
-    sequence, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
-    rows, columns, stride = tl.arange(0, BLOCK), tl.arange(0, WIDTH), HEADS * WIDTH
-    start = sequence.to(tl.int64) * length * 3 * stride + head * WIDTH
-    base = parts + start
-    q = load(base, rows, columns, length, 3 * stride)
-    k = load(base + stride, rows, columns, length, 3 * stride)
-    v = load(base + 2 * stride, rows, columns, length, 3 * stride)
-    d = load(above + sequence.to(tl.int64) * length * stride + head * WIDTH, rows, columns, length, stride)
-    p = weights(q, k, rows, length, scale, CAUSAL)
-    dv = tl.dot(tl.trans(p.to(v.dtype)), d)
-    dp = tl.dot(d, tl.trans(v))
-    ds = (p * (dp - tl.sum(p * dp, axis=1)[:, None]) * scale).to(v.dtype)
-    dq = tl.dot(ds, k)
-    dk = tl.dot(tl.trans(ds), q)
-    place = gradient + start + rows[:, None] * (3 * stride) + columns[None, :]
-    inside = rows[:, None] < length
-    tl.store(place, dq.to(v.dtype), mask=inside)
-    tl.store(place + stride, dk.to(v.dtype), mask=inside)
-    tl.store(place + 2 * stride, dv.to(v.dtype), mask=inside)
+    """A tile of queries meets one tile of keys after another, with the softmax renewed on the way."""
+    tile, tiles = tl.program_id(1), tl.num_programs(1)
+    local, columns, stride = tl.arange(0, TILE), tl.arange(0, WIDTH), HEADS * WIDTH
+    one, three, shift = places(length, sequences, HEADS, WIDTH)
+    base, shift = parts + three, bias + shift
+    rows = tile * TILE + local
+    q = load_biased(base, shift, rows, columns, length, 3 * stride)
+    largest = tl.full([TILE], -1e30, tl.float32)
+    total = tl.zeros([TILE], tl.float32)
+    result = tl.zeros([TILE, WIDTH], tl.float32)
+    for other in range(0, tile + 1 if CAUSAL else tiles):
+        keys = other * TILE + local
+        k = load_biased(base + stride, shift + stride, keys, columns, length, 3 * stride)
+        v = load_biased(base + 2 * stride, shift + 2 * stride, keys, columns, length, 3 * stride)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(visible(rows[:, None], keys[None, :], length, CAUSAL), scores, -1e30)
+        larger = tl.maximum(largest, tl.max(scores, axis=1))
+        p = tl.exp2(scores - larger[:, None])
+        shrink = tl.exp2(largest - larger)
+        total = total * shrink + tl.sum(p, axis=1)
+        result = result * shrink[:, None] + tl.dot(p.to(v.dtype), v)
+        largest = larger
+    store(mixed + one, result / total[:, None], rows, columns, length, stride)
+    tl.store(sums + tl.program_id(0) * length + rows, largest + tl.log2(total), mask=rows < length)
+
+
+@triton.jit
+def attention_backward(
+    parts, bias, mixed, sums, above, gradient, length, sequences, scale,
+    HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, CAUSAL: tl.constexpr,
+):  # fmt: skip
+    """Gradients of a tile's queries, then of its keys and values.
+
+    The weights are computed again for each of the two, so that no two blocks add to one number and the result does not
+    depend on their order.
+    """
+    tile, tiles = tl.program_id(1), tl.num_programs(1)
+    local, columns, stride = tl.arange(0, TILE), tl.arange(0, WIDTH), HEADS * WIDTH
+    one, three, shift = places(length, sequences, HEADS, WIDTH)
+    base, place, shift = parts + three, gradient + three, bias + shift
+    mixed, above, sums = mixed + one, above + one, sums + tl.program_id(0) * length
+    rows = tile * TILE + local
+    q = load_biased(base, shift, rows, columns, length, 3 * stride)
+    d = load(above, rows, columns, length, stride)
+    mean = tl.sum(d.to(tl.float32) * load(mixed, rows, columns, length, stride).to(tl.float32), axis=1)
+    norm = tl.load(sums + rows, mask=rows < length, other=0.0)
+    dq = tl.zeros([TILE, WIDTH], tl.float32)
+    for other in range(0, tile + 1 if CAUSAL else tiles):
+        keys = other * TILE + local
+        k = load_biased(base + stride, shift + stride, keys, columns, length, 3 * stride)
+        v = load_biased(base + 2 * stride, shift + 2 * stride, keys, columns, length, 3 * stride)
+        p = tl.exp2(tl.dot(q, tl.trans(k)) * scale - norm[:, None])
+        p = tl.where(visible(rows[:, None], keys[None, :], length, CAUSAL), p, 0.0)
+        ds = p * (tl.dot(d, tl.trans(v)) - mean[:, None])
+        dq += tl.dot(ds.to(q.dtype), k)
+    store(place, dq * (scale * LOG_2), rows, columns, length, 3 * stride)
+    k = load_biased(base + stride, shift + stride, rows, columns, length, 3 * stride)
+    v = load_biased(base + 2 * stride, shift + 2 * stride, rows, columns, length, 3 * stride)
+    dk, dv = tl.zeros([TILE, WIDTH], tl.float32), tl.zeros([TILE, WIDTH], tl.float32)
+    for other in range(tile if CAUSAL else 0, tiles):
+        queries = other * TILE + local
+        q = load_biased(base, shift, queries, columns, length, 3 * stride)
+        d = load(above, queries, columns, length, stride)
+        mean = tl.sum(d.to(tl.float32) * load(mixed, queries, columns, length, stride).to(tl.float32), axis=1)
+        norm = tl.load(sums + queries, mask=queries < length, other=0.0)
+        p = tl.exp2(tl.dot(k, tl.trans(q)) * scale - norm[None, :])
+        p = tl.where(visible(queries[None, :], rows[:, None], length, CAUSAL), p, 0.0)
+        dv += tl.dot(p.to(v.dtype), d)
+        ds = p * (tl.dot(v, tl.trans(d)) - mean[None, :])
+        dk += tl.dot(ds.to(q.dtype), q)
+    store(place + stride, dk * (scale * LOG_2), rows, columns, length, 3 * stride)
+    store(place + 2 * stride, dv, rows, columns, length, 3 * stride)

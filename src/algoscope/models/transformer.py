@@ -149,21 +149,23 @@ class Attention(nn.Module):
 
     def forward(self, state: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
         length, width = state.shape[-2:]
-        parts = self.queries_keys_values(state).reshape(-1, length, 3, self.heads, width // self.heads)
-        return self.output(self._mix(parts).reshape(state.shape))
-
-    def _mix(
-        self, parts: Float[Tensor, "sequences length 3 heads width"]
-    ) -> Float[Tensor, "sequences length heads width"]:
-        if self.kind == "softmax" and isinstance(self.mask, str) and short_attention.fits(parts):
-            return short_attention.attend(parts, self.mask == "causal")
-        q, k, v = parts.permute(2, 0, 3, 1, 4)  # each [sequences, heads, length, width of a head]
-        if self.kind == "softmax" and isinstance(self.mask, str):
-            mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=self.mask == "causal")
+        split = (3, self.heads, width // self.heads)
+        plain = self.kind == "softmax" and isinstance(self.mask, str)
+        if plain and short_attention.fits(self.queries_keys_values.weight, length, split[-1]):
+            parts = self.queries_keys_values.product(state).reshape(-1, length, *split)
+            bias = self.queries_keys_values.bias.reshape(-1, *split)
+            mixed = short_attention.attend(parts, bias, self.mask == "causal")
         else:
-            visible = visible_tokens(parts.shape[1], self.mask, parts.device)
-            mixed = weigh(q @ k.mT / math.sqrt(q.shape[-1]), visible, self.kind) @ v
-        return mixed.transpose(1, 2)
+            parts = self.queries_keys_values(state).reshape(-1, length, *split)
+            q, k, v = parts.permute(2, 0, 3, 1, 4)  # each [sequences, heads, length, width of a head]
+            mixed = self._mix(q, k, v).transpose(1, 2)
+        return self.output(mixed.reshape(state.shape))
+
+    def _mix(self, q: Tensor, k: Tensor, v: Tensor) -> Float[Tensor, "sequences heads length width"]:
+        if self.kind == "softmax" and isinstance(self.mask, str):
+            return functional.scaled_dot_product_attention(q, k, v, is_causal=self.mask == "causal")
+        visible = visible_tokens(q.shape[-2], self.mask, q.device)
+        return weigh(q @ k.mT / math.sqrt(q.shape[-1]), visible, self.kind) @ v
 
 
 def visible_tokens(length: int, mask: str | int, device: torch.device) -> Bool[Tensor, "length length"]:

@@ -1,7 +1,8 @@
 """How a step of a population runs on its device.
 
-On a CPU it runs as it is written. On a GPU the forward pass and the update are compiled, and the whole step —
-sampling, forward, backward, update — is recorded once as a CUDA graph and then replayed: the host only says "again".
+On a CPU it runs as it is written. On a GPU the blocks of the network (once for all of them: they have one form) and
+the update are compiled, and the whole step — sampling, forward, backward, update — is recorded once as a CUDA graph and
+then replayed: the host only says "again".
 """
 
 import contextlib
@@ -18,12 +19,13 @@ def prepare(population: Population) -> Callable[[], None]:
     """A function that advances the population by one step; calling this does not."""
     if population.device.type != "cuda":
         return population.step
-    population.losses = torch.compile(population.losses, dynamic=False)
-    population.update = torch.compile(population.update, dynamic=False)
+    for block in population.network.blocks:
+        block.compile(dynamic=False, fullgraph=True)
+    population.update = torch.compile(population.update, dynamic=False, fullgraph=True)
     before = {name: tensor.clone() for name, tensor in population.state.tensors().items()}
     draws = [generator.get_state() for generator in population.generators]
     graph = torch.cuda.CUDAGraph()
-    with _tf32(population.settings.precision == "tf32"):
+    with _tf32(population.settings.precision == "tf32"), torch._dynamo.config.patch(recompile_limit=64):
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):

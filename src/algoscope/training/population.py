@@ -5,7 +5,7 @@ are a few operations on rows, and a checkpoint is a few tensors. The forward pas
 over the rows: members never meet, and each trains as if it were alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -60,32 +60,46 @@ class Layout:
     """How rows of parameters become the named tensors of a network, with a leading axis of members where there are
     several.
 
-    In bf16 the matrices inside the blocks, and their biases, are handed over in 16 bits. The stream between them, the
-    norms, the read-in and the read-out stay in 32 bits. Every tensor starts at a multiple of `ALIGNMENT` numbers.
+    In bf16 the matrices inside the blocks, and their biases, are handed over in 16 bits; they come first in a row. The
+    stream between them, the norms, the read-in and the read-out stay in 32 bits. Every tensor starts at a multiple of
+    `ALIGNMENT` numbers.
     """
 
     def __init__(self, network: nn.Module, low_precision: bool) -> None:
-        named = dict(network.named_parameters())
-        self.shapes = {name: parameter.shape for name, parameter in named.items()}
-        self.sizes = [-(-parameter.numel() // ALIGNMENT) * ALIGNMENT for parameter in named.values()]
+        shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
         outside = ("read_in", "read_out", "positions", "norm")
-        self.low = {name for name in named if low_precision and not any(part in name for part in outside)}
+        low = {name for name in shapes if low_precision and not any(part in name for part in outside)}
+        self.low = {name: shape for name, shape in shapes.items() if name in low}
+        self.high = {name: shape for name, shape in shapes.items() if name not in low}
 
-    def tensors(self, rows: Float[Tensor, "members parameters"]) -> dict[str, Tensor]:
-        """In the precision of training."""
-        full = self.full(rows)
-        short = self.full(rows.bfloat16()) if self.low else full
-        return {name: (short if name in self.low else full)[name] for name in self.shapes}
+    def halves(self, rows: Float[Tensor, "members parameters"]) -> tuple[Tensor, Tensor]:
+        """The rows in the precision of training: what is in 16 bits, and the rest."""
+        border = sum(_sizes(self.low))
+        return rows[:, :border].bfloat16(), rows[:, border:]
+
+    def tensors(self, halves: Sequence[Tensor]) -> dict[str, Tensor]:
+        """By name, in the precision of training."""
+        return {**_named(halves[0], self.low), **_named(halves[1], self.high)}
 
     def full(self, rows: Float[Tensor, "members parameters"]) -> dict[str, Tensor]:
-        """In the precision of the rows."""
-        members = rows.shape[:1] if rows.shape[0] > 1 else ()
-        parts = zip(self.shapes.items(), rows.split(self.sizes, dim=1), strict=True)
-        return {name: part[:, : shape.numel()].view(*members, *shape) for (name, shape), part in parts}
+        """By name, in the precision of the rows."""
+        return _named(rows, {**self.low, **self.high})
 
     def row(self, network: nn.Module) -> Float[Tensor, "parameters"]:
-        parts = (parameter.detach().flatten() for parameter in network.parameters())
-        return torch.cat([pad(part, (0, size - part.numel())) for part, size in zip(parts, self.sizes, strict=True)])
+        named, shapes = dict(network.named_parameters()), {**self.low, **self.high}
+        spaces = _sizes(shapes)[1::2]
+        return torch.cat([pad(named[n].detach().flatten(), (0, s)) for n, s in zip(shapes, spaces, strict=True)])
+
+
+def _sizes(shapes: Mapping[str, torch.Size]) -> list[int]:
+    """How many numbers each tensor takes, each followed by the padding behind it."""
+    return [size for shape in shapes.values() for size in (shape.numel(), -shape.numel() % ALIGNMENT)]
+
+
+def _named(rows: Float[Tensor, "members part"], shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
+    members = rows.shape[:1] if rows.shape[0] > 1 else ()
+    parts = rows.split(_sizes(shapes), dim=1)[::2]  # one split, so that its gradient is one concatenation
+    return {name: part.view(*members, *shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
 
 
 class Population:
@@ -106,8 +120,7 @@ class Population:
         self.generators = [stream("training prompts", member.seed, device) for member in members]
         self.rates = torch.tensor([member.learning_rate for member in members], device=device, dtype=torch.float64)
         self.power = torch.tensor([member.task.power for member in members], device=device, dtype=settings.dtype)
-        self.losses: Callable[..., tuple[Tensor, Tensor]] = self._losses  # an engine may put faster versions of
-        self.update: Callable[..., None] = update  # these two in their place
+        self.update: Callable[..., None] = update  # an engine may put a faster version in its place
 
     def step(self) -> None:
         """Samples prompts, computes losses and gradients, and moves every member that still trains."""
@@ -117,10 +130,10 @@ class Population:
             for member, generator in zip(self.members, self.generators, strict=True)
         ]
         x, y = (torch.stack(part) for part in zip(*drawn, strict=True))
-        rows = self.state.parameters.detach().requires_grad_()
-        loss, error = self.losses(rows, x, y, points)
-        (gradient,) = torch.autograd.grad(loss.sum(), rows)
-        self.update(self.state, gradient, loss.detach(), error.detach() / self.power, self.rates, self.settings)
+        halves = [half.detach().requires_grad_() for half in self.layout.halves(self.state.parameters)]
+        loss, error = self.losses(halves, x, y, points)
+        gradients = torch.autograd.grad(loss.sum(), halves, materialize_grads=True)
+        self.update(self.state, gradients, loss.detach(), error.detach() / self.power, self.rates, self.settings)
 
     def _in_use(self) -> tuple[Tensor | None, Int[Tensor, ""]]:
         positions = self.task.read(torch.empty(0, self.task.length, self.task.outputs)).shape[1]
@@ -129,31 +142,37 @@ class Population:
         dims, points = self.settings.curriculum.in_use(self.state.step)
         return dims, points.clamp(max=positions)
 
-    def _losses(
-        self, rows: Float[Tensor, "members parameters"], x: Tensor, y: Tensor, points: Int[Tensor, ""]
+    def losses(
+        self, halves: Sequence[Tensor], x: Tensor, y: Tensor, points: Int[Tensor, ""]
     ) -> tuple[Float[Tensor, "members"], Float[Tensor, "members"]]:
         """Mean squared error over the positions in use, and at the last of them."""
         members, batch, positions = y.shape[:3]
         x, y = x.flatten(0, 1), y.flatten(0, 1)
         tokens = self.task.encode(x, y)
         tokens = tokens.unflatten(0, (members, batch)) if members > 1 else tokens
-        outputs = self._outputs(rows, tokens)
+        outputs = self._outputs(halves, tokens)
         errors = self.task.read(outputs.reshape(-1, *outputs.shape[-2:])) - y
         squares = errors.square().reshape(members, batch, positions, -1).mean((1, 3))
         in_use = torch.arange(positions, device=y.device) < points
         return torch.where(in_use, squares, 0.0).sum(1) / points, squares.index_select(1, (points - 1)[None])[:, 0]
 
-    def _outputs(self, rows: Float[Tensor, "members parameters"], tokens: Tensor) -> Tensor:
-        if len(rows) == 1 or self.network.side_by_side:
-            return functional_call(self.network, self.layout.tensors(rows), (tokens,))
-        turns = zip(rows.split(1), tokens, strict=True)
-        return torch.stack([functional_call(self.network, self.layout.tensors(row), (part,)) for row, part in turns])
+    def _outputs(self, halves: Sequence[Tensor], tokens: Tensor) -> Tensor:
+        if len(self.members) == 1 or self.network.side_by_side:
+            return functional_call(self.network, self.layout.tensors(halves), (tokens,))
+        turns = zip(zip(*(half.split(1) for half in halves), strict=True), tokens, strict=True)
+        return torch.stack([functional_call(self.network, self.layout.tensors(own), (part,)) for own, part in turns])
 
 
 def update(
-    state: State, gradient: Tensor, loss: Tensor, error: Tensor, peak: Float[Tensor, "members"], settings: Settings
+    state: State,
+    gradients: Sequence[Tensor],
+    loss: Float[Tensor, "members"],
+    error: Float[Tensor, "members"],
+    peak: Float[Tensor, "members"],
+    settings: Settings,
 ) -> None:
     """AdamW (Loshchilov and Hutter 2019) on clipped gradients. A member whose numbers are not finite stays as it is."""
+    gradient = torch.cat([part.to(state.parameters.dtype) for part in gradients], dim=1)
     rate = peak * settings.rate(state.step)
     norm = gradient.norm(dim=1)
     trains = torch.isfinite(loss) & torch.isfinite(norm) & (state.stopped_at < 0)

@@ -1,0 +1,87 @@
+"""How fast this machine trains, against the loop that people usually write."""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from algoscope.models import Model
+from algoscope.randomness import stream
+from algoscope.tasks import Task
+from algoscope.training.engine import prepare
+from algoscope.training.population import Population
+from algoscope.training.settings import Member, Settings
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Of the usual loop (`members` 0) or of a population."""
+
+    members: int
+    steps_per_s: float
+    compile_s: float = 0.0
+    gib: float = 0.0  # of GPU memory
+
+    @property
+    def model_steps_per_s(self) -> float:
+        return max(self.members, 1) * self.steps_per_s
+
+
+def usual(task: Task, network: nn.Module, batch: int, device: torch.device) -> Callable[[], None]:
+    """A step as it is usually written: prompts from the host, eager float32, Adam, the loss fetched each time."""
+    network = network.to(device)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-4)
+    generator = stream("training prompts", 0)
+
+    def advance() -> None:
+        x, y = (part.to(device) for part in task.draw(batch, generator, torch.float32))
+        optimizer.zero_grad()
+        loss = (task.read(network(task.encode(x, y))) - y).square().mean()
+        loss.backward()
+        optimizer.step()
+        loss.detach().item()
+
+    return advance
+
+
+def measure_usual(task: Task, network: nn.Module, batch: int, device: torch.device, seconds: float) -> Speed:
+    return Speed(0, rate(usual(task, network, batch, device), device, seconds))
+
+
+def measure(model: Model, members: Sequence[Member], settings: Settings, device: torch.device, seconds: float) -> Speed:
+    """Compiles and trains a population, and forgets it."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    begin = time.perf_counter()
+    advance = prepare(Population(model, members, settings, device))
+    _wait(device)
+    compiled = time.perf_counter() - begin
+    speed = rate(advance, device, seconds)
+    gib = torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else 0.0
+    return Speed(len(members), speed, compiled if device.type == "cuda" else 0.0, gib)
+
+
+def rate(advance: Callable[[], object], device: torch.device, seconds: float, repeats: int = 5) -> float:
+    """Steps per second: the median of `repeats` stretches that take `seconds` together, after a warm-up."""
+    for _ in range(3):
+        advance()
+    stretch = max(1, round(seconds / repeats / _timed(advance, device, 3)))
+    return 1 / statistics.median(_timed(advance, device, stretch) for _ in range(repeats))
+
+
+def _timed(advance: Callable[[], object], device: torch.device, steps: int) -> float:
+    """Seconds a step."""
+    _wait(device)
+    begin = time.perf_counter()
+    for _ in range(steps):
+        advance()
+    _wait(device)
+    return (time.perf_counter() - begin) / steps
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
