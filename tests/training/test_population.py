@@ -47,28 +47,6 @@ def test_a_member_that_diverges_is_frozen_and_does_not_touch_the_others():
     torch.testing.assert_close(together.parameters[0], alone.parameters[0], rtol=1e-9, atol=1e-12)
 
 
-def test_the_update_is_that_of_torch():
-    """AdamW and clipping by torch, on the gradients of the same losses."""
-    settings = Settings(
-        steps=50, batch=8, warmup=10, schedule="cosine", clip=0.5, weight_decay=0.1, precision="fp64", curriculum=None
-    )
-    member = Member(TASK, 3, 1e-2)
-    population = Population(Transformer(1, 1, 8), [member], settings, CPU)
-    judge = Population(Transformer(1, 1, 8), [member], settings, CPU)
-    weights = judge.state.parameters.clone().requires_grad_()
-    optimizer = torch.optim.AdamW([weights], betas=settings.betas, eps=1e-8, weight_decay=0.1)
-    for step in range(50):
-        population.step()
-        x, y = TASK.draw(8, judge.generators[0], torch.float64)
-        loss, _ = judge.losses(judge.layout.halves(weights), x[None], y[None], torch.tensor(6))
-        optimizer.zero_grad()
-        loss.sum().backward()
-        torch.nn.utils.clip_grad_norm_([weights], 0.5)
-        optimizer.param_groups[0]["lr"] = 1e-2 * float(settings.rate(torch.tensor(step)))
-        optimizer.step()
-    torch.testing.assert_close(population.state.parameters, weights.detach(), rtol=1e-5, atol=1e-7)
-
-
 def test_the_rate_rises_then_falls_like_a_cosine():
     settings = Settings(steps=110, warmup=10)
     shares = [float(settings.rate(torch.tensor(step))) for step in (0, 4, 9, 10, 60, 110)]

@@ -53,7 +53,14 @@ class Model(ABC):
 
 
 class Linear(nn.Linear):
-    """A linear map, for one network or for each member of a population, in the precision of its weights."""
+    """A linear map, for one network or for each member of a population, in the precision of its weights.
+
+    `stacked` says how many independent maps it holds, one above the other.
+    """
+
+    def __init__(self, inputs: int, outputs: int, stacked: int = 1) -> None:
+        super().__init__(inputs, outputs)
+        self.stacked = stacked
 
     def reset_parameters(self) -> None:
         """Left to `draw_linear`: torch would draw from the global random state."""

@@ -142,7 +142,7 @@ class Attention(nn.Module):
     def __init__(self, model: Transformer, generator: torch.Generator) -> None:
         super().__init__()
         self.heads, self.kind, self.mask = model.heads, model.attention, model.mask
-        self.queries_keys_values = Linear(model.width, 3 * model.width)
+        self.queries_keys_values = Linear(model.width, 3 * model.width, stacked=3)
         self.output = Linear(model.width, model.width)
         draw_linear(self.queries_keys_values, generator, INITIAL)
         draw_linear(self.output, generator, INITIAL / math.sqrt(2 * model.layers))
@@ -188,7 +188,8 @@ class Mlp(nn.Module):
     def __init__(self, model: Transformer, generator: torch.Generator) -> None:
         super().__init__()
         self.activation, hidden = model.activation, round(model.mlp_ratio * model.width)
-        self.up = Linear(model.width, 2 * hidden if model.activation == "bilinear" else hidden)
+        bilinear = model.activation == "bilinear"
+        self.up = Linear(model.width, 2 * hidden if bilinear else hidden, stacked=1 + bilinear)
         self.down = Linear(hidden, model.width)
         draw_linear(self.up, generator, INITIAL)
         draw_linear(self.down, generator, INITIAL / math.sqrt(2 * model.layers))

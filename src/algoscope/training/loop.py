@@ -37,7 +37,7 @@ def train(
     model: Model,
     steps: int,
     seed: int | Sequence[int] = 0,
-    learning_rate: float | Sequence[float] = 3e-4,
+    learning_rate: float | Sequence[float] = 1e-3,
     out: Path | str = "runs",
     device: torch.device | str | None = None,
     progress: Progress | None = None,

@@ -1,0 +1,94 @@
+"""Where each parameter of a network lies in a row of numbers.
+
+Rows serve the optimizer: each member is one row of a matrix, so that clipping, moments and the check for finite numbers
+are a few operations on whole rows, and a checkpoint is a few tensors. First come the matrices inside the blocks, which
+Muon may move, equal shapes together; then what else may be handed over in 16 bits; then the rest.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from algoscope.models import Network
+from algoscope.models.network import Linear
+
+ALIGNMENT = 64  # numbers: what fast kernels like to start at
+
+
+class Layout:
+    """How rows become the named tensors of a network, with a leading axis of members where there are several.
+
+    In bf16 the matrices inside the blocks, and their biases, are handed over in 16 bits. The stream between them, the
+    norms, the read-in and the read-out stay in 32 bits.
+    """
+
+    def __init__(self, network: Network, low_precision: bool, muon: bool) -> None:
+        shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
+        inside = {name: shape for name, shape in shapes.items() if name.startswith("blocks.") and "norm" not in name}
+        order = sorted(shapes, key=lambda name: (name not in inside, -len(shapes[name]), shapes[name]))
+        self.shapes = {name: shapes[name] for name in order}
+        self.low = {name: shape for name, shape in self.shapes.items() if low_precision and name in inside}
+        self.high = {name: shape for name, shape in self.shapes.items() if name not in self.low}
+        moved = {name: shape for name, shape in self.shapes.items() if muon and name in inside and len(shape) == 2}
+        self.muon = sum(_sizes(moved))  # how many numbers Muon moves
+        self.forms = [_form(network, names) for names in _groups(moved)]
+
+    def halves(self, rows: Float[Tensor, "members parameters"]) -> tuple[Tensor, Tensor]:
+        """The rows in the precision of training: what is in 16 bits, and the rest."""
+        border = sum(_sizes(self.low))
+        return rows[:, :border].bfloat16(), rows[:, border:]
+
+    def tensors(self, halves: Sequence[Tensor]) -> dict[str, Tensor]:
+        """By name, in the precision of training."""
+        return {**_named(halves[0], self.low), **_named(halves[1], self.high)}
+
+    def full(self, rows: Float[Tensor, "members parameters"]) -> dict[str, Tensor]:
+        """By name, in the precision of the rows."""
+        return _named(rows, self.shapes)
+
+    def row(self, network: nn.Module) -> Float[Tensor, "parameters"]:
+        named, parts = dict(network.named_parameters()), []
+        for names in _groups(self.shapes):
+            together = torch.cat([named[name].detach().flatten() for name in names])
+            parts.append(pad(together, (0, padding(len(together)))))
+        return torch.cat(parts)
+
+
+def _form(network: nn.Module, names: Sequence[str]) -> tuple[int, int, int]:
+    """How many matrices a group holds, and their rows and columns. Independent maps in one tensor count one by one."""
+    layer = network.get_submodule(names[0].rpartition(".")[0])
+    stacked = layer.stacked if isinstance(layer, Linear) else 1
+    rows, columns = network.get_parameter(names[0]).shape
+    return len(names) * stacked, rows // stacked, columns
+
+
+def _groups(shapes: Mapping[str, torch.Size]) -> Iterator[list[str]]:
+    """Names of neighbors of one shape, which lie without gaps; only after them comes padding."""
+    return (list(names) for _, names in itertools.groupby(shapes, key=lambda name: shapes[name]))
+
+
+def padding(numbers: int) -> int:
+    return -numbers % ALIGNMENT
+
+
+def _sizes(shapes: Mapping[str, torch.Size]) -> list[int]:
+    """How many numbers each tensor takes, and after the last of a group how many its padding takes."""
+    sizes: list[int] = []
+    for names in _groups(shapes):
+        own = [shapes[name].numel() for name in names]
+        sizes += [*own, padding(sum(own))]
+    return sizes
+
+
+def _named(rows: Float[Tensor, "members part"], shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
+    members = rows.shape[:1] if rows.shape[0] > 1 else ()
+    parts = iter(rows.split(_sizes(shapes), dim=1))  # one split, so that its gradient is one concatenation
+    named = {}
+    for names in _groups(shapes):
+        named |= {name: next(parts).view(*members, *shapes[name]) for name in names}
+        next(parts)  # the padding
+    return named
