@@ -21,8 +21,8 @@ def main() -> None:
             curriculum=Curriculum(3, 5, 40),
         )  # fmt: skip
 
-        def stop_at_250(record: dict[str, float]) -> None:
-            if record["step"] == 250:
+        def stop_at_250(records: list[dict[str, float]]) -> None:
+            if records[0]["step"] == 250:
                 raise KeyboardInterrupt
 
         with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as halves:

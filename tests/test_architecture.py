@@ -9,12 +9,13 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "algoscope"
 CORE = {"torch", "numpy", "safetensors", "jaxtyping"}
-SHARED = {"arguments", "randomness", "trace"}  # every room may use these
+SHARED = {"arguments", "progress", "randomness", "trace"}  # every room may use these
 
 # room: (rooms it may import, packages beside the standard library)
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "__init__": ({"algorithms", "matching", "models", "tasks", "training"}, set()),
     "arguments": (set(), CORE),
+    "progress": (set(), set()),
     "randomness": (set(), CORE),
     "trace": (set(), CORE),
     "tasks": (set(), CORE),
@@ -25,7 +26,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "matching": (set(), CORE),
     "report": (set(), {"altair"}),
     "demo": ({"algorithms", "matching", "report", "tasks"}, set()),
-    "cli": ({"demo"}, {"tyro", "rich"}),
+    "cli": ({"demo", "models", "tasks", "training"}, {"torch", "tyro", "rich"}),
 }
 
 

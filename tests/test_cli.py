@@ -30,6 +30,79 @@ def test_bad_input_is_one_line_and_exit_code_2_and_leaves_nothing(tmp_path, sequ
     assert list(tmp_path.iterdir()) == []
 
 
+SMALL = ["--dim", "2", "--examples", "3", "--layers", "1", "--heads", "1", "--width", "8", "--log-every", "5"]
+SMALL += ["--checkpoint-every", "5", "--batch", "4", "--warmup", "2", "--device", "cpu"]
+
+
+def test_train_writes_a_run_shows_its_progress_and_does_not_run_twice(tmp_path):
+    command = [
+        "train",
+        "linear-regression",
+        *SMALL,
+        "--steps",
+        "20",
+        "--seed",
+        "0",
+        "1",
+        "--covariance",
+        "[[2,0],[0,1]]",
+    ]
+    done = algoscope(*command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert folder.name in "".join(done.stdout.split())
+    assert "20/20 steps" in done.stderr
+    assert "loss" in done.stderr
+    assert "steps/s" in done.stderr
+    again = algoscope(*command, cwd=tmp_path)
+    assert again.stdout == done.stdout
+    assert again.stderr == ""
+
+
+def test_train_chooses_the_model_by_name(tmp_path):
+    options = ["--dim", "2", "--examples", "3", "--layers", "1", "--width", "4", "--steps", "3", "--device", "cpu"]
+    done = algoscope("train", "linear-regression", "recurrent", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert '"kind": "Recurrent"' in (folder / "config.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train"], "tasks: linear-regression; models: recurrent, transformer"),
+        (["train", "sorting"], "tasks: linear-regression"),
+        (["train", "linear-regression"], "--steps"),
+        (["train", "linear-regression", "--steps", "5", "--dim", "x"], "--dim"),
+        (["train", "linear-regression", "--steps", "0"], "steps must be an integer >= 1, got 0"),
+        (["train", "linear-regression", "--steps", "5", "--covariance", "round"], "covariance must be one of"),
+        (["train", "linear-regression", "--steps", "5", "--device", "abacus"], "device must be one that this"),
+        (["train", "linear-regression", "--steps", "5", "--seed", "1", "2", "3", "--learning-rate", "1", "2"], "one"),
+        (["bench", "--size", "huge"], "--size"),
+        (["bench", "--members", "0"], "members must be an integer >= 1"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_named_in_one_line(tmp_path, arguments, message):
+    done = algoscope(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bench_compares_with_the_usual_loop(tmp_path):
+    done = algoscope("bench", "--size", "laptop", "--seconds", "0.2", "--members", "1", "--device", "cpu", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "usual" in done.stdout
+    assert "times the usual" in done.stdout
+
+
+def test_help_lists_the_commands(tmp_path):
+    done = algoscope("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in ("demo", "train", "bench"))
+
+
 def test_an_unknown_command_names_the_known_ones(tmp_path):
     done = algoscope("fly", cwd=tmp_path)
     assert done.returncode == 2

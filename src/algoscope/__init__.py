@@ -10,16 +10,17 @@ if TYPE_CHECKING:
     from algoscope import algorithms, matching, models, tasks, training
     from algoscope.matching import compare
     from algoscope.trace import Prompts, Trace
-    from algoscope.training import train
+    from algoscope.training import load, train
 
 _HOME = {
     "Prompts": "trace",
     "Trace": "trace",
     "compare": "matching",
+    "load": "training",
     "train": "training",
 }  # where a public name that is not a room lives
 
-__all__ = ["Prompts", "Trace", "algorithms", "compare", "matching", "models", "tasks", "train", "training"]
+__all__ = ["Prompts", "Trace", "algorithms", "compare", "load", "matching", "models", "tasks", "train", "training"]
 
 
 def __getattr__(name: str) -> object:

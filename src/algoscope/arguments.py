@@ -57,6 +57,18 @@ def matrix(name: str, value: object, dim: int, otherwise: str) -> Tensor:
     return result
 
 
+def device(value: "torch.device | str | None") -> torch.device:
+    """A device that this machine has; None is a GPU if there is one."""
+    if value is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        found = torch.device(value)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ValueError(f"device must be one that this machine has, such as 'cpu', got {str(value)!r}") from None
+    return found
+
+
 def steps(value: object) -> None:
     """An integer K for the steps 0..K, or a list of the steps to keep."""
     listed = list(value) if isinstance(value, Iterable) else [value]

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -90,6 +91,22 @@ def plain(value: object) -> object:
     return value
 
 
+def revive(value: object, kinds: Mapping[str, type]) -> Any:
+    """What `plain` took apart; `kinds` are the classes that may occur, by name."""
+    if isinstance(value, dict):
+        kind, rest = (
+            str(value.get("kind")),
+            {name: revive(part, kinds) for name, part in value.items() if name != "kind"},
+        )
+        if kind not in kinds:
+            raise RunError(f"the configuration names an unknown kind {kind!r}; known are {', '.join(sorted(kinds))}")
+        try:
+            return kinds[kind](**rest)
+        except (TypeError, ValueError) as problem:
+            raise RunError(f"the configuration of {kind} cannot be used: {problem}") from None
+    return tuple(revive(part, kinds) for part in value) if isinstance(value, list) else value
+
+
 def write_text(path: Path, text: str) -> None:
     _write(path, text.encode())
 
@@ -135,10 +152,13 @@ def environment(device: torch.device) -> dict[str, str]:
 
 
 def provenance(device: torch.device) -> dict[str, str]:
-    """Where a number comes from: machine, versions, the commit of this code if it is in a repository, and the day."""
-    folder = Path(__file__).parent
-    found = subprocess.run(["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    commit = found.stdout.strip() or os.environ.get("ALGOSCOPE_COMMIT", "unknown")
+    """Where a number comes from: machine, versions, the day, and the commit of this code.
+
+    ALGOSCOPE_COMMIT names the commit where the code runs outside of its repository.
+    """
+    ask = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=40"]
+    told = os.environ.get("ALGOSCOPE_COMMIT")
+    commit = told or subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
     return {**environment(device), "commit": commit, "date": datetime.now(UTC).date().isoformat()}
 
 

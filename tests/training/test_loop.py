@@ -70,8 +70,8 @@ def test_metrics_and_configuration_are_written(tmp_path):
 def interrupted(tmp_path: Path) -> runs.Folder:
     """A run folder with a checkpoint at step 40 of 60."""
 
-    def stop(record: dict[str, float]) -> None:
-        if record["step"] == 50:
+    def stop(records: list[dict[str, float]]) -> None:
+        if records[0]["step"] == 50:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -98,7 +98,7 @@ def test_recurrent_networks_take_turns():
         ({"steps": 5, "batch": 0}, "batch must be an integer >= 1"),
         ({"steps": 5, "clip": 0.0}, "clip must be a finite number > 0"),
         ({"steps": 5, "schedule": "linear"}, "schedule must be one of 'cosine', 'constant'"),
-        ({"steps": 5, "precision": "fp8"}, "precision must be one of 'bf16', 'tf32', 'fp32', 'fp64'"),
+        ({"steps": 5, "precision": "fp8"}, "precision must be one of 'auto', 'bf16', 'tf32', 'fp32', 'fp64'"),
         (
             {"steps": 5, "log_every": 30, "checkpoint_every": 100},
             "checkpoint_every must be a multiple of log_every = 30",

@@ -14,6 +14,7 @@ from algoscope import arguments
 from algoscope.models import short_attention
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 
+FUSED_FROM = 256  # tokens; below, a CPU is faster with plain products
 INITIAL = 0.02  # GPT-2's standard deviation of fresh weights
 ACTIVATIONS = ("gelu", "relu", "bilinear")
 ATTENTIONS = ("softmax", "relu", "linear")
@@ -158,14 +159,16 @@ class Attention(nn.Module):
         else:
             parts = self.queries_keys_values(state).reshape(-1, length, *split)
             q, k, v = parts.permute(2, 0, 3, 1, 4)  # each [sequences, heads, length, width of a head]
-            mixed = self._mix(q, k, v).transpose(1, 2)
+            fused = plain and (state.is_cuda or length > FUSED_FROM)
+            mix = functional.scaled_dot_product_attention if fused else self._mix
+            mixed = mix(q, k, v, is_causal=self.mask == "causal").transpose(1, 2)
         return self.output(mixed.reshape(state.shape))
 
-    def _mix(self, q: Tensor, k: Tensor, v: Tensor) -> Float[Tensor, "sequences heads length width"]:
-        if self.kind == "softmax" and isinstance(self.mask, str):
-            return functional.scaled_dot_product_attention(q, k, v, is_causal=self.mask == "causal")
+    def _mix(self, q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Float[Tensor, "sequences heads length width"]:
         visible = visible_tokens(q.shape[-2], self.mask, q.device)
-        return weigh(q @ k.mT / math.sqrt(q.shape[-1]), visible, self.kind) @ v
+        heads = q.shape[:2]
+        q, k, v = (part.flatten(0, 1) for part in (q, k, v))
+        return torch.bmm(weigh(q, k, visible, self.kind), v).unflatten(0, heads)
 
 
 def visible_tokens(length: int, mask: str | int, device: torch.device) -> Bool[Tensor, "length length"]:
@@ -176,10 +179,18 @@ def visible_tokens(length: int, mask: str | int, device: torch.device) -> Bool[T
     return everything.tril() if mask == "causal" else everything.tril().triu(1 - int(mask))
 
 
-def weigh(scores: Tensor, visible: Bool[Tensor, "length length"], kind: str) -> Tensor:
-    """Attention weights out of scores."""
+def weigh(
+    q: Float[Tensor, "heads length width"],
+    k: Float[Tensor, "heads length width"],
+    visible: Bool[Tensor, "length length"],
+    kind: str,
+) -> Float[Tensor, "heads length length"]:
+    """Attention weights out of queries and keys."""
+    start = torch.zeros_like(visible, dtype=q.dtype)
+    start = start.masked_fill(~visible, -torch.inf) if kind == "softmax" else start
+    scores = torch.baddbmm(start, q, k.mT, alpha=1 / math.sqrt(q.shape[-1]))
     if kind == "softmax":
-        return torch.where(visible, scores, -torch.inf).softmax(-1)
+        return scores.softmax(-1)
     weights = scores.relu() if kind == "relu" else scores
     return torch.where(visible, weights, 0.0) / visible.sum(-1, keepdim=True)
 

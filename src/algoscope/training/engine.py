@@ -1,8 +1,8 @@
 """How a step of a population runs on its device.
 
 On a CPU it runs as it is written. On a GPU the blocks of the network (once for all of them: they have one form) and
-the update are compiled, and the whole step — sampling, forward, backward, update — is recorded once as a CUDA graph and
-then replayed: the host only says "again".
+the optimizer are compiled, and the whole step — sampling, forward, backward, optimizer — is recorded once as a CUDA
+graph and then replayed: the host only says "again".
 """
 
 import contextlib
@@ -21,7 +21,7 @@ def prepare(population: Population) -> Callable[[], None]:
         return population.step
     for block in population.network.blocks:
         block.compile(dynamic=False, fullgraph=True)
-    population.update = torch.compile(population.update, dynamic=False, fullgraph=True)
+    population.optimizer.compile()
     before = {name: tensor.clone() for name, tensor in population.state.tensors().items()}
     draws = [generator.get_state() for generator in population.generators]
     graph = torch.cuda.CUDAGraph()

@@ -1,6 +1,7 @@
 """Training, from a task and a model to a run folder. It can be stopped at any moment and goes on where it was."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,15 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algoscope import runs
+from algoscope import arguments, runs
 from algoscope.models import Model
+from algoscope.progress import Bar
 from algoscope.tasks import Task
 from algoscope.training.engine import prepare
 from algoscope.training.population import Population
 from algoscope.training.settings import Member, Settings
 
 Record = dict[str, int | float]  # a line of the metrics
-Progress = Callable[[Record], None]  # called with what was just logged
+Progress = Callable[[list[Record]], None]  # called with what was just logged, a record for each member
 
 
 class Diverged(ValueError):
@@ -40,13 +42,14 @@ def train(
     learning_rate: float | Sequence[float] = 1e-3,
     out: Path | str = "runs",
     device: torch.device | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **settings: Any,
 ) -> Run:
     """Trains a model on a task, or a population: lists of tasks, seeds or learning rates make one member for each
     entry.
 
     Other keywords are those of `Settings`. A finished run is not run again; an interrupted one goes on, bit for bit.
+    `progress` shows a bar if it is True, or None and this is a terminal; or it is called with what was logged.
     """
     lists = [value if isinstance(value, Sequence) else [value] for value in (task, seed, learning_rate)]
     sizes = {len(entries) for entries in lists} - {1}
@@ -65,10 +68,11 @@ def train_population(
     settings: Settings,
     out: Path | str = "runs",
     device: torch.device | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Run:
     """Trains the members side by side, in one folder."""
-    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    chosen = arguments.device(device)
+    settings = settings.on(chosen)
     config = {"model": runs.plain(model), "members": runs.plain(list(members)), "settings": runs.plain(settings)}
     kinds = f"{type(members[0].task).__name__} {type(model).__name__}" if members else "empty"
     folder = runs.Folder(Path(out) / runs.identity(kinds, config))
@@ -82,11 +86,15 @@ def train_population(
     return Run(folder.path, final)  # pyright: ignore[reportArgumentType]
 
 
-def _go_on(folder: runs.Folder, population: Population, advance: Callable[[], None], progress: Progress | None) -> None:
+def _go_on(
+    folder: runs.Folder, population: Population, advance: Callable[[], None], progress: Progress | bool | None
+) -> None:
     """The loop: steps, a look at the device every `log_every` of them, a checkpoint every `checkpoint_every`."""
     settings = population.settings
     log = _restore(folder, population)
-    for step in range(int(population.state.step) + 1, settings.steps + 1):
+    done = int(population.state.step)
+    show = progress if callable(progress) else _bar(settings.steps, done, progress)
+    for step in range(done + 1, settings.steps + 1):
         advance()
         if step % settings.log_every and step < settings.steps:
             continue
@@ -94,13 +102,32 @@ def _go_on(folder: runs.Folder, population: Population, advance: Callable[[], No
         log += [json.dumps(record) for record in records]
         with folder.metrics.open("a") as file:
             file.write("".join(line + "\n" for line in log[-len(records) :]))
-        if progress:
-            progress(records[0])
+        show(records)
         _stop_if_lost(population, folder)
         if step % settings.checkpoint_every == 0 or step == settings.steps:
             _checkpoint(folder, population)
     runs.write_tensors(folder.model, _weights(population))
     runs.write_json(folder.summary, {"steps": settings.steps, "final": _look(population, settings.steps)})
+
+
+def _bar(steps: int, done: int, wanted: bool | None) -> Progress:
+    """A bar that shows the loss and the error of the members that still train."""
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        return lambda records: None
+    bar = Bar(steps, done)
+
+    def show(records: list[Record]) -> None:
+        left = [record for record in records if record["stopped_at"] < 0]
+        numbers = [f"{name} {_range([record[name] for record in left])}" for name in ("loss", "error") if left]
+        stopped = len(records) - len(left)
+        bar.show(int(records[0]["step"]), *numbers, *([f"{stopped} of {len(records)} stopped"] if stopped else []))
+
+    return show
+
+
+def _range(numbers: list[float]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:.2g}" if low == high else f"{low:.2g}–{high:.2g}"
 
 
 def _look(population: Population, step: int) -> list[Record]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from algoscope.training.layout import Layout, padding
@@ -22,16 +22,44 @@ COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of Muon's polynomial
 ROUNDS = 5  # singular values from .005 up end between .68 and 1.21
 
 
-def update(
-    state: State,
-    gradients: Sequence[Tensor],
-    loss: Float[Tensor, "members"],
-    error: Float[Tensor, "members"],
-    peak: Float[Tensor, "members"],
-    layout: Layout,
-    settings: Settings,
-) -> None:
-    """Moves every member along its clipped gradient. One whose numbers are not finite stays as it is from then on."""
+class Optimizer:
+    """Clips, gathers moments and moves. A member whose numbers are not finite stays as it is from then on."""
+
+    def __init__(self, peak: Float[Tensor, "members"], layout: Layout, settings: Settings) -> None:
+        self.layout, self.settings = layout, settings
+        steps = torch.arange(settings.steps, device=peak.device)
+        corrections = [1 / (1 - beta ** (steps + 1).double()) for beta in settings.betas]
+        self.factors = torch.stack([settings.rate(steps), *corrections], dim=1)  # of each step
+        self.peak = peak
+        self._gather, self._move, self._move_by_moments = gather, move, move_by_moments
+
+    def compile(self) -> None:
+        """Makes one pass over memory out of each of the three parts."""
+        for name in ("_gather", "_move", "_move_by_moments"):
+            setattr(self, name, torch.compile(getattr(self, name), dynamic=False, fullgraph=True))
+
+    def step(
+        self, state: State, gradients: Sequence[Tensor], loss: Float[Tensor, "members"], error: Float[Tensor, "members"]
+    ) -> None:
+        share, correction1, correction2 = self.factors.index_select(0, state.step[None])[0].unbind()
+        muon, decay = self.layout.muon, self.settings.weight_decay
+        trains, ahead = self._gather(state, gradients, loss, error, muon, self.settings)
+        rate = torch.where(trains, self.peak * share, 0.0)[:, None]
+        if muon:
+            forms = [number for form in self.layout.forms for number in form]
+            self._move(state.parameters[:, :muon], directions(ahead, forms), rate, decay)
+        first, second = state.first_moment[:, muon:], state.second_moment
+        self._move_by_moments(state.parameters[:, muon:], first, second, correction1, correction2, rate, decay)
+        state.step.add_(1)
+
+
+def gather(
+    state: State, gradients: Sequence[Tensor], loss: Tensor, error: Tensor, muon: int, settings: Settings
+) -> tuple[Bool[Tensor, "members"], Float[Tensor, "members muon"]]:
+    """Adds clipped gradients to the moments, and notes what happened.
+
+    Returns who trains, and the momentum of Muon's matrices as it will be if the next gradient is like this one.
+    """
     dtype, (beta1, beta2) = state.parameters.dtype, settings.betas
     gradient = torch.cat([part.to(dtype) for part in gradients], dim=1)
     norm = gradient.norm(dim=1)
@@ -39,27 +67,33 @@ def update(
     gradient = torch.where(trains[:, None], gradient * (settings.clip / norm).clamp(max=1)[:, None], 0.0)
     share = trains.to(dtype)[:, None]  # of the change that is made: all or nothing
     state.first_moment.lerp_(gradient, share * (1 - beta1))
-    muons, adams = gradient.split([layout.muon, gradient.shape[1] - layout.muon], dim=1)
-    state.second_moment.lerp_(adams.square(), share * (1 - beta2))
-
-    count = (state.step + 1).double()
-    rate = torch.where(trains, peak * settings.rate(state.step), 0.0)
-    momentum, mean = state.first_moment.split([muons.shape[1], adams.shape[1]], dim=1)
-    spread = (state.second_moment / (1 - beta2**count).to(dtype)).sqrt() + EPSILON
-    steps = [mean / spread * (rate / (1 - beta1**count)).to(dtype)[:, None]]
-    if layout.muon:
-        low = torch.bfloat16 if settings.precision == "bf16" else dtype
-        forms = [number for form in layout.forms for number in form]
-        steps = [directions(torch.lerp(muons, momentum, beta1).to(low), forms) * rate.to(dtype)[:, None], *steps]
-    if settings.weight_decay:
-        state.parameters.mul_((1 - rate * settings.weight_decay).to(dtype)[:, None])
-    state.parameters.sub_(torch.cat(steps, dim=1))
-
+    state.second_moment.lerp_(gradient[:, muon:].square(), share * (1 - beta2))
     state.stopped_at.copy_(torch.where(trains | (state.stopped_at >= 0), state.stopped_at, state.step))
     slot = (state.step % len(state.losses))[None]
     state.losses.index_copy_(0, slot, loss[None])
     state.errors.index_copy_(0, slot, error[None])
-    state.step.add_(1)
+    ahead = torch.lerp(gradient[:, :muon], state.first_moment[:, :muon], beta1)
+    return trains, ahead.bfloat16() if settings.precision == "bf16" else ahead
+
+
+def move(parameters: Tensor, step: Tensor, rate: Float[Tensor, "members 1"], decay: float) -> None:
+    """In place; the rate comes in float64."""
+    rate = rate.to(parameters.dtype)
+    parameters.copy_(parameters * (1 - rate * decay) - step * rate)
+
+
+def move_by_moments(
+    parameters: Tensor,
+    first: Tensor,
+    second: Tensor,
+    correction1: Tensor,
+    correction2: Tensor,
+    rate: Tensor,
+    decay: float,
+) -> None:
+    """AdamW: the mean over the root of the mean square, both as if they had not begun at zero."""
+    correction1, correction2 = (part.to(parameters.dtype) for part in (correction1, correction2))
+    move(parameters, first * correction1 / ((second * correction2).sqrt() + EPSILON), rate, decay)
 
 
 @torch.library.custom_op("algoscope::muon", mutates_args=())  # so that a compiler leaves it as it is

@@ -4,7 +4,7 @@ The forward pass is that of a single network whose parameters carry an axis of m
 trains as if it were alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -14,7 +14,7 @@ from torch.func import functional_call
 from algoscope.models import Model, Network
 from algoscope.randomness import stream
 from algoscope.training.layout import Layout
-from algoscope.training.optimizer import update
+from algoscope.training.optimizer import Optimizer
 from algoscope.training.settings import Member, Settings, check_members
 from algoscope.training.state import State
 
@@ -24,6 +24,7 @@ class Population:
 
     def __init__(self, model: Model, members: Sequence[Member], settings: Settings, device: torch.device) -> None:
         check_members(members)
+        settings = settings.on(device)
         self.members, self.settings, self.device = tuple(members), settings, device
         self.task = members[0].task  # its tokens have the shape of all
         networks = [
@@ -35,9 +36,9 @@ class Population:
         self.network: Network = networks[0].to(device, settings.dtype)  # lends its form, not its parameters
         self.state = State.fresh(rows, self.layout.muon, settings.log_every)
         self.generators = [stream("training prompts", member.seed, device) for member in members]
-        self.rates = torch.tensor([member.learning_rate for member in members], device=device, dtype=torch.float64)
         self.power = torch.tensor([member.task.power for member in members], device=device, dtype=settings.dtype)
-        self.update: Callable[..., None] = update  # an engine may put a faster version in its place
+        rates = torch.tensor([member.learning_rate for member in members], device=device, dtype=torch.float64)
+        self.optimizer = Optimizer(rates, self.layout, settings)
 
     def step(self) -> None:
         """Samples prompts, computes losses and gradients, and moves every member that still trains."""
@@ -50,8 +51,7 @@ class Population:
         halves = [half.detach().requires_grad_() for half in self.layout.halves(self.state.parameters)]
         loss, error = self.losses(halves, x, y, points)
         gradients = torch.autograd.grad(loss.sum(), halves, materialize_grads=True)
-        found = (loss.detach(), error.detach() / self.power)
-        self.update(self.state, gradients, *found, self.rates, self.layout, self.settings)
+        self.optimizer.step(self.state, gradients, loss.detach(), error.detach() / self.power)
 
     def _in_use(self) -> tuple[Tensor | None, Int[Tensor, ""]]:
         positions = self.task.read(torch.empty(0, self.task.length, self.task.outputs)).shape[1]
@@ -76,6 +76,7 @@ class Population:
 
     def _outputs(self, halves: Sequence[Tensor], tokens: Tensor) -> Tensor:
         if len(self.members) == 1 or self.network.side_by_side:
-            return functional_call(self.network, self.layout.tensors(halves), (tokens,))
+            return functional_call(self.network, self.layout.tensors(halves), (tokens,), tie_weights=False)
         turns = zip(zip(*(half.split(1) for half in halves), strict=True), tokens, strict=True)
-        return torch.stack([functional_call(self.network, self.layout.tensors(own), (part,)) for own, part in turns])
+        each = [functional_call(self.network, self.layout.tensors(own), (x,), tie_weights=False) for own, x in turns]
+        return torch.stack(each)

@@ -1,7 +1,7 @@
 """The dials of a training run, as values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from algoscope import arguments
 from algoscope.tasks import Task
 
-PRECISIONS = ("bf16", "tf32", "fp32", "fp64")
+PRECISIONS = ("auto", "bf16", "tf32", "fp32", "fp64")
 SCHEDULES = ("cosine", "constant")
 OPTIMIZERS = ("muon", "adamw")
 
@@ -53,7 +53,7 @@ class Settings:
     clip: float = 1.0  # largest norm of a gradient
     weight_decay: float = 0.0
     betas: tuple[float, float] = (0.95, 0.99)  # how much of the moments a step keeps
-    precision: Literal["bf16", "tf32", "fp32", "fp64"] = "fp32"
+    precision: Literal["auto", "bf16", "tf32", "fp32", "fp64"] = "auto"  # bf16 on a GPU, fp32 on a CPU
     curriculum: Curriculum | None = Curriculum()
     log_every: int = 100  # steps; the host looks at the device only then
     checkpoint_every: int = 1000
@@ -72,11 +72,16 @@ class Settings:
         if self.checkpoint_every % self.log_every:
             raise ValueError(f"checkpoint_every must be a multiple of log_every = {self.log_every}")
 
+    def on(self, device: torch.device) -> "Settings":
+        """With the precision that "auto" stands for on a device."""
+        found = "bf16" if device.type == "cuda" else "fp32"
+        return replace(self, precision=found) if self.precision == "auto" else self
+
     @property
     def dtype(self) -> torch.dtype:
         return torch.float64 if self.precision == "fp64" else torch.float32
 
-    def rate(self, step: Int[Tensor, ""]) -> Float[Tensor, ""]:
+    def rate(self, step: Int[Tensor, "*steps"]) -> Float[Tensor, "*steps"]:
         """The learning rate at a step, as a share of its peak."""
         progress = step.double()
         rise = ((progress + 1) / max(self.warmup, 1)).clamp(max=1.0)

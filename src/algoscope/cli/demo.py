@@ -1,18 +1,20 @@
-"""The command line: parses, calls, prints. Commands import their rooms themselves: --help need not wait for torch."""
+"""algoscope demo"""
 
-import sys
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from tyro.extras import SubcommandApp
 
-app = SubcommandApp()
+from algoscope import demo
+from algoscope.cli import parse_and_call
 
 
-@app.command
-def demo(out: Path = Path("demo"), sequences: int = 256, seed: int = 0) -> None:
-    """Compare two algorithms step by step: print which steps match, and draw it.
+def run(arguments: list[str]) -> None:
+    parse_and_call(main, "algoscope demo", arguments)
+
+
+def main(out: Path = Path("demo"), sequences: int = 256, seed: int = 0) -> None:
+    """Compare Newton's method and gradient descent, step by step.
 
     Args:
         out: Folder for the pictures.
@@ -21,9 +23,7 @@ def demo(out: Path = Path("demo"), sequences: int = 256, seed: int = 0) -> None:
     """
     console = Console()
     with console.status("Newton's method and gradient descent on the same prompts …"):
-        from algoscope.demo import run
-
-        result = run(out, sequences, seed)
+        result = demo.run(out, sequences, seed)
     match = result.match
     table = Table(title="In-context linear regression, d = 20, up to 40 examples")
     for column in ("Newton", "like gradient step", "similarity", "95% interval", "not told apart"):
@@ -37,12 +37,3 @@ def demo(out: Path = Path("demo"), sequences: int = 256, seed: int = 0) -> None:
     console.print(f"\n{result.verdict}\n", highlight=False)
     for file in result.files:
         console.print(f"  {file}", highlight=False)
-
-
-def main() -> None:
-    """Bad input ends in one line on stderr and exit code 2."""
-    try:
-        app.cli(prog="algoscope", description="Finds out which algorithm a transformer has learned.")
-    except (ValueError, OSError) as problem:
-        print(f"algoscope: {problem}", file=sys.stderr)
-        raise SystemExit(2) from None

@@ -1,0 +1,51 @@
+"""From a run folder back to what was trained."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from algoscope import models, runs, tasks
+from algoscope.models import Model, Network
+from algoscope.training.settings import Curriculum, Member, Settings
+
+KINDS = {
+    **{name: getattr(room, name) for room in (models, tasks) for name in room.__all__},
+    **{kind.__name__: kind for kind in (Curriculum, Member, Settings)},
+}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a run folder says that it trained."""
+
+    model: Model
+    members: tuple[Member, ...]
+    settings: Settings
+
+    @staticmethod
+    def read(path: Path | str) -> "Configuration":
+        found = runs.read_json(runs.Folder(Path(path)).config)
+        missing = [name for name in ("model", "members", "settings") if name not in found]
+        if missing:
+            raise runs.RunError(f"the configuration in {path} lacks {', '.join(missing)}")
+        return Configuration(*(runs.revive(found[name], KINDS) for name in ("model", "members", "settings")))
+
+
+def load(path: Path | str, member: int = 0, device: torch.device | str = "cpu") -> Network:
+    """The network of a finished run, in 32 bits; of a population, that of one member."""
+    folder, found = runs.Folder(Path(path)), Configuration.read(path)
+    if not 0 <= member < len(found.members):
+        raise ValueError(f"member must be between 0 and {len(found.members) - 1}, got {member!r}")
+    if not folder.model.exists():
+        raise runs.RunError(f"{path} is not finished: train with the same arguments again, and it goes on")
+    tensors, _ = runs.read_tensors(folder.model)
+    task = found.members[member].task
+    network = found.model.build(task.inputs, task.outputs, task.length, torch.Generator())
+    own = {name: tensor[member] if len(found.members) > 1 else tensor for name, tensor in tensors.items()}
+    for name, wanted in network.named_parameters():
+        if name not in own or own[name].shape != wanted.shape:
+            shape = f"is {list(own[name].shape)} instead of {list(wanted.shape)}" if name in own else "is missing"
+            raise runs.RunError(f"{folder.model} does not fit its configuration: {name} {shape}")
+    network.load_state_dict(own, strict=False)  # buffers are not trained
+    return network.to(device).eval()
