@@ -17,6 +17,8 @@ lint: .venv/ready-for-tests
 
 benchmark: .venv/ready
 	$(BIN)/python -m benchmarks.reference_side
+	$(BIN)/pip install --quiet --constraint constraints.txt transformers
+	$(BIN)/python -m benchmarks.laptop
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -29,6 +29,20 @@ def test_the_commands_are_targets_of_the_makefile():
     assert {"demo", "test"} <= set(commands) <= targets
 
 
+COMMANDS = re.findall(r"^algoscope ([^#\n]+)", "\n".join(blocks("sh")), flags=re.MULTILINE)
+SMOKE = {"train": ["--steps", "3", "--batch", "4"], "bench": ["--seconds", "0.1"]}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_run(command, tmp_path):
+    """As they are written, but shortened: of an option given twice, the later one counts."""
+    words = command.split()
+    program = [str(Path(sys.executable).with_name("algoscope")), *words, *SMOKE[words[0]]]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
 def test_files_that_it_links_to_exist():
     links = re.findall(r"\]\(([^)#]+)\)", README)
     assert links

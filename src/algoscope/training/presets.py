@@ -23,5 +23,8 @@ PAPER = Preset(
 LAPTOP = Preset(
     LinearRegression(dim=5, examples=20),
     Transformer(layers=6, heads=4, width=32),
-    Settings(steps=3000, batch=64, warmup=200, curriculum=Curriculum(dims=1, points=5, interval=100)),
+    Settings(
+        steps=1500, warmup=100, curriculum=Curriculum(dims=1, points=11, interval=100)
+    ),  # an error of .01 at t = 20
+    learning_rate=1e-2,
 )
