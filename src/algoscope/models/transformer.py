@@ -158,7 +158,7 @@ class Attention(nn.Module):
             mixed = short_attention.attend(parts, bias, self.mask == "causal")
         else:
             parts = self.queries_keys_values(state).reshape(-1, length, *split)
-            q, k, v = parts.permute(2, 0, 3, 1, 4)  # each [sequences, heads, length, width of a head]
+            q, k, v = (part.transpose(1, 2) for part in parts.unbind(2))  # [sequences, heads, length, width of a head]
             fused = plain and (state.is_cuda or length > FUSED_FROM)
             mix = functional.scaled_dot_product_attention if fused else self._mix
             mixed = mix(q, k, v, is_causal=self.mask == "causal").transpose(1, 2)
@@ -186,10 +186,9 @@ def weigh(
     kind: str,
 ) -> Float[Tensor, "heads length length"]:
     """Attention weights out of queries and keys."""
-    start = torch.zeros_like(visible, dtype=q.dtype)
-    start = start.masked_fill(~visible, -torch.inf) if kind == "softmax" else start
-    scores = torch.baddbmm(start, q, k.mT, alpha=1 / math.sqrt(q.shape[-1]))
+    scores = torch.bmm(q / math.sqrt(q.shape[-1]), k.mT)
     if kind == "softmax":
+        scores += torch.zeros_like(visible, dtype=q.dtype).masked_fill(~visible, -torch.inf)
         return scores.softmax(-1)
     weights = scores.relu() if kind == "relu" else scores
     return torch.where(visible, weights, 0.0) / visible.sum(-1, keepdim=True)
