@@ -22,15 +22,15 @@ def settings(**changes) -> Settings:
 class Judge:
     """A plain network, its gradients clipped by torch, its parameters moved by the optimizers that are handed over."""
 
-    def __init__(self, options: Settings, rate: float) -> None:
+    def __init__(self, options: Settings, rate: float, model: Transformer = MODEL) -> None:
         self.options, self.rate = options, rate
-        self.population = Population(MODEL, [Member(TASK, 3, rate)], options, CPU)
-        self.network = MODEL.build(TASK.inputs, TASK.outputs, TASK.length, torch.Generator()).double()
+        self.population = Population(model, [Member(TASK, 3, rate)], options, CPU)
+        self.network = model.build(TASK.inputs, TASK.outputs, TASK.length, torch.Generator()).double()
         self.network.load_state_dict(self.population.layout.full(self.population.state.parameters))
 
     @property
-    def matrices(self) -> list[torch.nn.Parameter]:
-        return [p for n, p in self.network.named_parameters() if n.startswith("blocks.") and p.ndim == 2]
+    def matrices(self) -> dict[str, torch.nn.Parameter]:
+        return {n: p for n, p in self.network.named_parameters() if n.startswith("blocks.") and p.ndim == 2}
 
     @property
     def others(self) -> list[torch.nn.Parameter]:
@@ -45,8 +45,8 @@ class Judge:
         return self.rate * float(self.options.rate(torch.tensor(step)))
 
 
-def ours(options: Settings, rate: float, steps: int) -> dict[str, torch.Tensor]:
-    population = Population(MODEL, [Member(TASK, 3, rate)], options, CPU)
+def ours(options: Settings, rate: float, steps: int, model: Transformer = MODEL) -> dict[str, torch.Tensor]:
+    population = Population(model, [Member(TASK, 3, rate)], options, CPU)
     for _ in range(steps):
         population.step()
     return population.layout.full(population.state.parameters)
@@ -75,21 +75,25 @@ def textbook_muon(matrix: np.ndarray, gradient: np.ndarray, momentum: np.ndarray
     matrix[:] = (1 - rate * options.weight_decay) * matrix - rate * step
 
 
-def test_muon_is_that_of_the_textbook():
+@pytest.mark.parametrize(
+    "model", [MODEL, Transformer(2, 2, 8, mlp_ratio=3.0), Transformer(1, 1, 6, activation="bilinear")]
+)
+def test_muon_is_that_of_the_textbook(model):
+    """Queries, keys and values are three matrices, a bilinear MLP begins with two; another MLP of that shape with one."""
     options = settings()
-    judge = Judge(options, 1e-2)
+    judge = Judge(options, 1e-2, model)
     rest = torch.optim.AdamW(judge.others, betas=options.betas, eps=1e-8, weight_decay=0.1)
-    momenta = [np.zeros(p.shape) for p in judge.matrices]
+    momenta = {name: np.zeros(parameter.shape) for name, parameter in judge.matrices.items()}
     for step in range(STEPS):
         rest.param_groups[0]["lr"] = rate = judge.gradients(step)
         rest.step()
-        for parameter, momentum in zip(judge.matrices, momenta, strict=True):
-            parts = 3 if parameter.shape[0] == 3 * parameter.shape[1] else 1  # queries, keys and values
-            pieces = (part.reshape(parts, -1, part.shape[1]) for part in (parameter.detach().numpy(), momentum))
-            gradient = parameter.grad.numpy().reshape(parts, -1, parameter.shape[1])  # pyright: ignore[reportOptionalMemberAccess]
-            for matrix, moment, g in zip(*pieces, gradient, strict=True):
+        for name, parameter in judge.matrices.items():
+            parts = 3 if "queries" in name else 2 if "up" in name and model.activation == "bilinear" else 1
+            gradient = parameter.grad.numpy()  # pyright: ignore[reportOptionalMemberAccess]
+            together = (parameter.detach().numpy(), gradient, momenta[name])
+            for matrix, g, moment in zip(*(np.split(part, parts) for part in together), strict=True):
                 textbook_muon(matrix, g, moment, rate, options)
-    for name, found in ours(options, 1e-2, STEPS).items():
+    for name, found in ours(options, 1e-2, STEPS, model).items():
         torch.testing.assert_close(found, judge.network.state_dict()[name], rtol=1e-5, atol=1e-7)
 
 
@@ -99,7 +103,9 @@ def test_muon_is_that_of_torch(monkeypatch):
     options = settings(weight_decay=0.0, warmup=0)
     judge = Judge(options, 1e-2)
     before = {name: tensor.clone() for name, tensor in judge.network.state_dict().items()}
-    optimizer = torch.optim.Muon(judge.matrices, adjust_lr_fn="match_rms_adamw", weight_decay=0.0, momentum=0.95)
+    optimizer = torch.optim.Muon(
+        judge.matrices.values(), adjust_lr_fn="match_rms_adamw", weight_decay=0.0, momentum=0.95
+    )
     optimizer.param_groups[0]["lr"] = judge.gradients(0)
     optimizer.step()
     for name, found in ours(options, 1e-2, 1).items():

@@ -7,6 +7,7 @@ Muon may move, equal shapes together; then what else may be handed over in 16 bi
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -19,6 +20,13 @@ from algoscope.models.network import Linear
 ALIGNMENT = 64  # numbers: what fast kernels like to start at
 
 
+class Form(NamedTuple):
+    """The shape of a parameter, and how many independent matrices it holds, one above the other."""
+
+    shape: torch.Size
+    stacked: int
+
+
 class Layout:
     """How rows become the named tensors of a network, with a leading axis of members where there are several.
 
@@ -27,15 +35,15 @@ class Layout:
     """
 
     def __init__(self, network: Network, low_precision: bool, muon: bool) -> None:
-        shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
-        inside = {name: shape for name, shape in shapes.items() if name.startswith("blocks.") and "norm" not in name}
-        order = sorted(shapes, key=lambda name: (name not in inside, -len(shapes[name]), shapes[name]))
-        self.shapes = {name: shapes[name] for name in order}
-        self.low = {name: shape for name, shape in self.shapes.items() if low_precision and name in inside}
-        self.high = {name: shape for name, shape in self.shapes.items() if name not in self.low}
-        moved = {name: shape for name, shape in self.shapes.items() if muon and name in inside and len(shape) == 2}
+        forms = {name: _form(network, name) for name, _ in network.named_parameters()}
+        inside = {name for name in forms if name.startswith("blocks.") and "norm" not in name}
+        order = sorted(forms, key=lambda name: (name not in inside, -len(forms[name].shape), forms[name]))
+        self.forms = {name: forms[name] for name in order}
+        self.low = {name: form for name, form in self.forms.items() if low_precision and name in inside}
+        self.high = {name: form for name, form in self.forms.items() if name not in self.low}
+        moved = {name: form for name, form in self.forms.items() if muon and name in inside and len(form.shape) == 2}
         self.muon = sum(_sizes(moved))  # how many numbers Muon moves
-        self.forms = [_form(network, names) for names in _groups(moved)]
+        self.matrices = [_count(moved[names[0]], len(names)) for names in _groups(moved)]
 
     def halves(self, rows: Float[Tensor, "members parameters"]) -> tuple[Tensor, Tensor]:
         """The rows in the precision of training: what is in 16 bits, and the rest."""
@@ -48,47 +56,50 @@ class Layout:
 
     def full(self, rows: Float[Tensor, "members parameters"]) -> dict[str, Tensor]:
         """By name, in the precision of the rows."""
-        return _named(rows, self.shapes)
+        return _named(rows, self.forms)
 
     def row(self, network: nn.Module) -> Float[Tensor, "parameters"]:
         named, parts = dict(network.named_parameters()), []
-        for names in _groups(self.shapes):
+        for names in _groups(self.forms):
             together = torch.cat([named[name].detach().flatten() for name in names])
             parts.append(pad(together, (0, padding(len(together)))))
         return torch.cat(parts)
 
 
-def _form(network: nn.Module, names: Sequence[str]) -> tuple[int, int, int]:
-    """How many matrices a group holds, and their rows and columns. Independent maps in one tensor count one by one."""
-    layer = network.get_submodule(names[0].rpartition(".")[0])
-    stacked = layer.stacked if isinstance(layer, Linear) else 1
-    rows, columns = network.get_parameter(names[0]).shape
-    return len(names) * stacked, rows // stacked, columns
+def _form(network: nn.Module, name: str) -> Form:
+    layer = network.get_submodule(name.rpartition(".")[0])
+    return Form(network.get_parameter(name).shape, layer.stacked if isinstance(layer, Linear) else 1)
 
 
-def _groups(shapes: Mapping[str, torch.Size]) -> Iterator[list[str]]:
-    """Names of neighbors of one shape, which lie without gaps; only after them comes padding."""
-    return (list(names) for _, names in itertools.groupby(shapes, key=lambda name: shapes[name]))
+def _count(form: Form, tensors: int) -> tuple[int, int, int]:
+    """How many matrices there are in equal tensors, and their rows and columns."""
+    rows, columns = form.shape
+    return tensors * form.stacked, rows // form.stacked, columns
+
+
+def _groups(forms: Mapping[str, Form]) -> Iterator[list[str]]:
+    """Names of neighbors of one form, which lie without gaps; only after them comes padding."""
+    return (list(names) for _, names in itertools.groupby(forms, key=lambda name: forms[name]))
 
 
 def padding(numbers: int) -> int:
     return -numbers % ALIGNMENT
 
 
-def _sizes(shapes: Mapping[str, torch.Size]) -> list[int]:
+def _sizes(forms: Mapping[str, Form]) -> list[int]:
     """How many numbers each tensor takes, and after the last of a group how many its padding takes."""
     sizes: list[int] = []
-    for names in _groups(shapes):
-        own = [shapes[name].numel() for name in names]
+    for names in _groups(forms):
+        own = [forms[name].shape.numel() for name in names]
         sizes += [*own, padding(sum(own))]
     return sizes
 
 
-def _named(rows: Float[Tensor, "members part"], shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
+def _named(rows: Float[Tensor, "members part"], forms: Mapping[str, Form]) -> dict[str, Tensor]:
     members = rows.shape[:1] if rows.shape[0] > 1 else ()
-    parts = iter(rows.split(_sizes(shapes), dim=1))  # one split, so that its gradient is one concatenation
+    parts = iter(rows.split(_sizes(forms), dim=1))  # one split, so that its gradient is one concatenation
     named = {}
-    for names in _groups(shapes):
-        named |= {name: next(parts).view(*members, *shapes[name]) for name in names}
+    for names in _groups(forms):
+        named |= {name: next(parts).view(*members, *forms[name].shape) for name in names}
         next(parts)  # the padding
     return named

@@ -46,8 +46,8 @@ class Optimizer:
         trains, ahead = self._gather(state, gradients, loss, error, muon, self.settings)
         rate = torch.where(trains, self.peak * share, 0.0)[:, None]
         if muon:
-            forms = [number for form in self.layout.forms for number in form]
-            self._move(state.parameters[:, :muon], directions(ahead, forms), rate, decay)
+            counts = [number for group in self.layout.matrices for number in group]
+            self._move(state.parameters[:, :muon], directions(ahead, counts), rate, decay)
         first, second = state.first_moment[:, muon:], state.second_moment
         self._move_by_moments(state.parameters[:, muon:], first, second, correction1, correction2, rate, decay)
         state.step.add_(1)
@@ -97,15 +97,15 @@ def move_by_moments(
 
 
 @torch.library.custom_op("algoscope::muon", mutates_args=())  # so that a compiler leaves it as it is
-def directions(momentum: Tensor, forms: list[int]) -> Tensor:
-    """Muon's steps for rows of matrices; `forms` says how many there are of each form, their rows and columns.
+def directions(momentum: Tensor, counts: list[int]) -> Tensor:
+    """Muon's steps for rows of matrices; `counts` says how many there are of each form, their rows and columns.
 
     Tall matrices are handled as their transposes, and all of one form at once.
     """
-    sizes = [count * rows * columns for count, rows, columns in zip(*[iter(forms)] * 3, strict=True)]
+    sizes = [count * rows * columns for count, rows, columns in zip(*[iter(counts)] * 3, strict=True)]
     parts = momentum.split([n for size in sizes for n in (size, padding(size))], dim=1)
     result, waiting = list(parts), {}
-    for i, (count, rows, columns) in enumerate(zip(*[iter(forms)] * 3, strict=True)):
+    for i, (count, rows, columns) in enumerate(zip(*[iter(counts)] * 3, strict=True)):
         matrices = parts[2 * i].unflatten(1, (count, rows, columns))
         wide = matrices.mT if rows > columns else matrices
         waiting.setdefault(wide.shape[2:], []).append((2 * i, rows > columns, wide))
@@ -118,7 +118,7 @@ def directions(momentum: Tensor, forms: list[int]) -> Tensor:
 
 
 @directions.register_fake
-def _(momentum: Tensor, forms: list[int]) -> Tensor:
+def _(momentum: Tensor, counts: list[int]) -> Tensor:
     return torch.empty_like(momentum, memory_format=torch.contiguous_format)
 
 

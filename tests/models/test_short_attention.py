@@ -1,0 +1,41 @@
+"""The attention kernels for GPUs, run by Triton's interpreter on a CPU against PyTorch's attention."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton comes with PyTorch for GPUs")
+
+SCRIPT = """
+import json, torch
+from torch.nn import functional
+from algoscope.models import short_attention
+
+def difference(sequences, members, length, heads, width, causal):
+    # numpy, on which the interpreter runs, has no bfloat16
+    parts = torch.randn(sequences, length, 3, heads, width).half().requires_grad_()
+    bias = torch.randn(members, 3, heads, width).half().requires_grad_()
+    above = torch.randn(sequences, length, heads, width).half()
+    mixed = short_attention.attend(parts, bias, causal)
+    found = (mixed, *torch.autograd.grad(mixed, (parts, bias), above))
+    exact, shift = (tensor.detach().float().requires_grad_() for tensor in (parts, bias))
+    biased = exact.view(members, -1, length, 3, heads, width) + shift[:, None, None]
+    q, k, v = biased.flatten(0, 1).permute(2, 0, 3, 1, 4)
+    judge = functional.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2)
+    wanted = (judge, *torch.autograd.grad(judge, (exact, shift), above.float()))
+    return [float(((a.float() - b).norm() / b.norm()).detach()) for a, b in zip(found, wanted, strict=True)]
+
+torch.manual_seed(0)
+shapes = [(4, 2, 41, 2, 16), (1, 1, 81, 2, 32), (2, 2, 5, 1, 16), (2, 1, 33, 1, 64), (3, 3, 1, 2, 16)]
+print(json.dumps([difference(*shape, causal) for shape in shapes for causal in (True, False)]))
+"""
+
+
+def test_the_kernels_compute_attention_and_its_gradients():
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert max(max(row) for row in json.loads(done.stdout)) < 3e-3
