@@ -79,7 +79,7 @@ def textbook_muon(matrix: np.ndarray, gradient: np.ndarray, momentum: np.ndarray
     "model", [MODEL, Transformer(2, 2, 8, mlp_ratio=3.0), Transformer(1, 1, 6, activation="bilinear")]
 )
 def test_muon_is_that_of_the_textbook(model):
-    """Queries, keys and values are three matrices, a bilinear MLP begins with two; another MLP of that shape with one."""
+    """Queries, keys and values are three matrices, a bilinear MLP begins with two, another of that shape with one."""
     options = settings()
     judge = Judge(options, 1e-2, model)
     rest = torch.optim.AdamW(judge.others, betas=options.betas, eps=1e-8, weight_decay=0.1)
