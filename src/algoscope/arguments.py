@@ -64,7 +64,11 @@ def device(value: "torch.device | str | None") -> torch.device:
     try:
         found = torch.device(value)
         torch.empty(0, device=found)
-    except (RuntimeError, AssertionError, NotImplementedError):
+    except (
+        RuntimeError,
+        AssertionError,
+        NotImplementedError,
+    ):  # torch raises any of these for what it was not built for
         raise ValueError(f"device must be one that this machine has, such as 'cpu', got {str(value)!r}") from None
     return found
 

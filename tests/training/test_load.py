@@ -8,6 +8,7 @@ import torch
 import algoscope as ag
 from algoscope import runs
 from algoscope.models import Recurrent, Transformer
+from algoscope.randomness import stream
 from algoscope.tasks import LinearRegression
 from algoscope.training import Configuration, Curriculum
 
@@ -20,18 +21,27 @@ def run(out, model=MODELS[0], **changes):
     return ag.train(TASKS, model, 10, seed=[3, 4], out=out, device="cpu", **(options | changes))
 
 
-def test_a_loaded_network_has_the_error_that_training_logged(tmp_path):
-    task, model = LinearRegression(dim=1, examples=4), Transformer(layers=2, heads=1, width=16)
-    options = {"batch": 64, "warmup": 50, "log_every": 100, "checkpoint_every": 500, "curriculum": None}
-    done = ag.train(task, model, 500, learning_rate=5e-3, out=tmp_path, device="cpu", **options)
-    prompts = task.sample(2000, seed=5, dtype=torch.float32)
-    errors = []
-    for network in (ag.load(done.path), model.build(task.inputs, task.outputs, task.length, torch.Generator())):
-        with torch.no_grad():
-            predictions = task.read(network(task.encode(prompts.x, prompts.y)))
-        errors.append(float((predictions - prompts.y)[:, -1].square().mean()) / task.power)
-    assert errors[0] == pytest.approx(done.final[0]["error"], rel=0.3)
-    assert errors[1] > 1.2 * errors[0]  # the network before training
+def test_a_loaded_network_has_the_loss_that_training_logged(tmp_path):
+    """A run of eleven steps logs, as its last, the loss of the weights after ten steps on the eleventh batch."""
+    task, model = LinearRegression(dim=2, examples=4), Transformer(layers=2, heads=1, width=16)
+    options = {
+        "batch": 8,
+        "warmup": 2,
+        "log_every": 1,
+        "checkpoint_every": 10,
+        "schedule": "constant",
+        "curriculum": None,
+    }
+    ten, eleven = (ag.train(task, model, n, seed=3, out=tmp_path, device="cpu", **options) for n in (10, 11))
+    generator = stream("training prompts", 3)
+    x, y = [task.draw(8, generator, torch.float32) for _ in range(11)][-1]
+    with torch.no_grad():
+        losses = [
+            float((task.read(network(task.encode(x, y))) - y).square().mean())
+            for network in (ag.load(ten.path), ag.load(eleven.path))
+        ]
+    assert losses[0] == pytest.approx(eleven.final[0]["loss"], rel=1e-5)
+    assert losses[1] != pytest.approx(eleven.final[0]["loss"], rel=1e-3)  # weights of another step would not do
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

@@ -130,3 +130,11 @@ def test_a_network_without_blocks_is_moved_by_adamw():
     population = Population(Recurrent(layers=1, width=4), [Member(TASK)], settings(), CPU)
     assert population.layout.muon == 0
     assert population.state.second_moment.shape == population.state.parameters.shape
+
+
+def test_an_engine_may_try_more_steps_than_a_short_run_has():
+    population = Population(MODEL, [Member(TASK)], Settings(steps=1, batch=2), CPU)
+    for _ in range(3):
+        population.step()
+    assert int(population.state.step) == 3
+    assert torch.isfinite(population.state.parameters).all()

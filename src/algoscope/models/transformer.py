@@ -160,11 +160,14 @@ class Attention(nn.Module):
             parts = self.queries_keys_values(state).reshape(-1, length, *split)
             q, k, v = (part.transpose(1, 2) for part in parts.unbind(2))  # [sequences, heads, length, width of a head]
             fused = plain and (state.is_cuda or length > FUSED_FROM)
-            mix = functional.scaled_dot_product_attention if fused else self._mix
-            mixed = mix(q, k, v, is_causal=self.mask == "causal").transpose(1, 2)
+            if fused:
+                mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=self.mask == "causal")
+            else:
+                mixed = self._mix(q, k, v)
+            mixed = mixed.transpose(1, 2)
         return self.output(mixed.reshape(state.shape))
 
-    def _mix(self, q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Float[Tensor, "sequences heads length width"]:
+    def _mix(self, q: Tensor, k: Tensor, v: Tensor) -> Float[Tensor, "sequences heads length width"]:
         visible = visible_tokens(q.shape[-2], self.mask, q.device)
         heads = q.shape[:2]
         q, k, v = (part.flatten(0, 1) for part in (q, k, v))

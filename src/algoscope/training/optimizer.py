@@ -41,7 +41,8 @@ class Optimizer:
     def step(
         self, state: State, gradients: Sequence[Tensor], loss: Float[Tensor, "members"], error: Float[Tensor, "members"]
     ) -> None:
-        share, correction1, correction2 = self.factors.index_select(0, state.step[None])[0].unbind()
+        now = state.step.clamp(max=len(self.factors) - 1)  # an engine may try more steps than a short run has
+        share, correction1, correction2 = self.factors.index_select(0, now[None])[0].unbind()
         muon, decay = self.layout.muon, self.settings.weight_decay
         trains, ahead = self._gather(state, gradients, loss, error, muon, self.settings)
         rate = torch.where(trains, self.peak * share, 0.0)[:, None]
