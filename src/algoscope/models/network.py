@@ -65,18 +65,30 @@ class Linear(nn.Linear):
     def reset_parameters(self) -> None:
         """Left to `draw_linear`: torch would draw from the global random state."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor, norm: "Norm | None" = None) -> Tensor:
+        """With a norm: the map of the normalized input."""
         if self.weight.ndim == 2:
-            return functional.linear(input.to(self.weight.dtype), self.weight, self.bias)
-        product = self.product(input)
-        return product + self.bias.view(-1, *[1] * (product.ndim - 2), self.out_features)
+            return functional.linear(*self._after(norm, input))
+        product, bias = self.product(input, norm)
+        return product + bias.view(-1, *[1] * (product.ndim - 2), self.out_features)
 
-    def product(self, input: Tensor) -> Tensor:
-        """Without the bias."""
-        input = input.to(self.weight.dtype)
-        if self.weight.ndim == 2:
-            return functional.linear(input, self.weight)
-        return cast(Tensor, Products.apply(input.flatten(1, -2), self.weight)).unflatten(1, input.shape[1:-1])
+    def product(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, Tensor]:
+        """The map without its bias, and the bias that is to be added."""
+        input, weight, bias = self._after(norm, input)
+        if weight.ndim == 2:
+            return functional.linear(input, weight), bias
+        return cast(Tensor, Products.apply(input.flatten(1, -2), weight)).unflatten(1, input.shape[1:-1]), bias
+
+    def _after(self, norm: "Norm | None", input: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Input, weight and bias. In a population the scale and shift of the norm move into the weights: these are
+        fewer than the tokens, and torch has no norm with a scale for each member.
+        """
+        dtype = self.weight.dtype
+        if norm is None or self.weight.ndim == 2:
+            return (norm(input) if norm is not None else input).to(dtype), self.weight, self.bias
+        scale, shift = norm.weight.unsqueeze(-2), norm.bias.unsqueeze(-2)
+        bias = self.bias + (self.weight * shift).sum(-1)
+        return norm.normalize(input).to(dtype), (self.weight * scale).to(dtype), bias.to(dtype)
 
 
 class Products(torch.autograd.Function):
@@ -100,7 +112,11 @@ class Norm(nn.LayerNorm):
         if self.weight.ndim == 1:
             return super().forward(input)
         scale, shift = (part[:, None, None] for part in (self.weight, self.bias))
-        return functional.layer_norm(input, self.normalized_shape) * scale + shift
+        return self.normalize(input) * scale + shift
+
+    def normalize(self, input: Tensor) -> Tensor:
+        """Without scale and shift."""
+        return functional.layer_norm(input, self.normalized_shape, eps=self.eps)
 
 
 @torch.no_grad()

@@ -49,16 +49,22 @@ def _results(parts: Tensor, bias: Tensor, causal: bool) -> tuple[Tensor, Tensor]
 
 
 @torch.library.custom_op("algoscope::short_attention_backward", mutates_args=())
-def _attend_backward(parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, causal: bool) -> Tensor:
-    gradient = torch.empty_like(parts)
-    tensors = (parts, bias, mixed, sums, above, gradient)
+def _attend_backward(
+    parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, causal: bool
+) -> tuple[Tensor, Tensor]:
+    gradient, tile_sums = _gradients(parts, bias, mixed, sums, above, causal)
+    tensors = (parts, bias, mixed, sums, above, gradient, tile_sums)
     _kernels().attention_backward[_grid(parts)](*tensors, *_sizes(parts, bias), causal, num_warps=BACKWARD_WARPS)
-    return gradient
+    return gradient, tile_sums
 
 
 @_attend_backward.register_fake
-def _(parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, causal: bool) -> Tensor:
-    return torch.empty_like(parts)
+def _gradients(
+    parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, causal: bool
+) -> tuple[Tensor, Tensor]:
+    """The gradient of the parts, and its sums over each tile of tokens."""
+    sequences, _, *split = parts.shape
+    return torch.empty_like(parts), parts.new_empty(sequences, _grid(parts)[1], *split, dtype=torch.float32)
 
 
 def _remember(ctx, inputs: tuple[Tensor, Tensor, bool], output: tuple[Tensor, Tensor]) -> None:
@@ -68,8 +74,8 @@ def _remember(ctx, inputs: tuple[Tensor, Tensor, bool], output: tuple[Tensor, Te
 
 def _differentiate(ctx, above: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None]:
     parts, bias, mixed, sums = ctx.saved_tensors
-    gradient = _attend_backward(parts, bias, mixed, sums, above.contiguous(), ctx.causal)
-    return gradient, gradient.view(len(bias), -1, *bias.shape[1:]).sum(1), None
+    gradient, tile_sums = _attend_backward(parts, bias, mixed, sums, above.contiguous(), ctx.causal)
+    return gradient, tile_sums.view(len(bias), -1, *bias.shape[1:]).sum(1).to(bias.dtype), None
 
 
 _attend.register_autograd(_differentiate, setup_context=_remember)

@@ -75,13 +75,13 @@ def attention_forward(
 
 @triton.jit
 def attention_backward(
-    parts, bias, mixed, sums, above, gradient, length, sequences, scale,
+    parts, bias, mixed, sums, above, gradient, tile_sums, length, sequences, scale,
     HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
     """Gradients of a tile's queries, then of its keys and values.
 
     The weights are computed again for each of the two, so that no two blocks add to one number and the result does not
-    depend on their order.
+    depend on their order. The gradients of a tile are also summed up, for the bias.
     """
     tile, tiles = tl.program_id(1), tl.num_programs(1)
     local, columns, stride = tl.arange(0, TILE), tl.arange(0, WIDTH), HEADS * WIDTH
@@ -102,7 +102,10 @@ def attention_backward(
         p = tl.where(visible(rows[:, None], keys[None, :], length, CAUSAL), p, 0.0)
         ds = p * (tl.dot(d, tl.trans(v)) - mean[:, None])
         dq += tl.dot(ds.to(q.dtype), k)
-    store(place, dq * (scale * LOG_2), rows, columns, length, 3 * stride)
+    tile_sums += 3 * stride * (tl.program_id(0) // HEADS * tiles + tile) + tl.program_id(0) % HEADS * WIDTH + columns
+    dq = dq * (scale * LOG_2)
+    store(place, dq, rows, columns, length, 3 * stride)
+    tl.store(tile_sums, tl.sum(dq, axis=0))
     k = load_biased(base + stride, shift + stride, rows, columns, length, 3 * stride)
     v = load_biased(base + 2 * stride, shift + 2 * stride, rows, columns, length, 3 * stride)
     dk, dv = tl.zeros([TILE, WIDTH], tl.float32), tl.zeros([TILE, WIDTH], tl.float32)
@@ -117,5 +120,8 @@ def attention_backward(
         dv += tl.dot(p.to(v.dtype), d)
         ds = p * (tl.dot(v, tl.trans(d)) - mean[None, :])
         dk += tl.dot(ds.to(q.dtype), q)
-    store(place + stride, dk * (scale * LOG_2), rows, columns, length, 3 * stride)
+    dk = dk * (scale * LOG_2)
+    store(place + stride, dk, rows, columns, length, 3 * stride)
     store(place + 2 * stride, dv, rows, columns, length, 3 * stride)
+    tl.store(tile_sums + stride, tl.sum(dk, axis=0))
+    tl.store(tile_sums + 2 * stride, tl.sum(dv, axis=0))

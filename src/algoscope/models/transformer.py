@@ -124,18 +124,17 @@ class Block(nn.Module):
 
     def __init__(self, model: Transformer, generator: torch.Generator) -> None:
         super().__init__()
-        self.place = model.norm
+        self.after, normed = model.norm == "after", model.norm != "none"
         self.attention = Attention(model, generator)
-        self.attention_norm = Norm(model.width) if model.norm != "none" else nn.Identity()
+        self.attention_norm = Norm(model.width) if normed else None
         self.mlp = Mlp(model, generator) if model.mlp_ratio else None
-        self.mlp_norm = Norm(model.width) if model.norm != "none" and model.mlp_ratio else nn.Identity()
+        self.mlp_norm = Norm(model.width) if normed and model.mlp_ratio else None
 
     def forward(self, state: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
         for part, norm in ((self.attention, self.attention_norm), (self.mlp, self.mlp_norm)):
             if part is None:
                 continue
-            before = self.place == "before"  # with "none", the norm does nothing
-            state = state + part(norm(state)) if before else norm(state + part(state))
+            state = norm(state + part(state)) if norm and self.after else state + part(state, norm)
         return state
 
 
@@ -148,30 +147,45 @@ class Attention(nn.Module):
         draw_linear(self.queries_keys_values, generator, INITIAL)
         draw_linear(self.output, generator, INITIAL / math.sqrt(2 * model.layers))
 
-    def forward(self, state: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
+    def forward(
+        self, state: Float[Tensor, "*batch length width"], norm: Norm | None = None
+    ) -> Float[Tensor, "*batch length width"]:
         length, width = state.shape[-2:]
         split = (3, self.heads, width // self.heads)
         plain = self.kind == "softmax" and isinstance(self.mask, str)
         if plain and short_attention.fits(self.queries_keys_values.weight, length, split[-1]):
-            parts = self.queries_keys_values.product(state).reshape(-1, length, *split)
-            bias = self.queries_keys_values.bias.reshape(-1, *split)
+            parts, bias = self.queries_keys_values.product(state, norm)
+            parts, bias = parts.reshape(-1, length, *split), bias.reshape(-1, *split)
             mixed = short_attention.attend(parts, bias, self.mask == "causal")
         else:
-            parts = self.queries_keys_values(state).reshape(-1, length, *split)
+            parts = self.queries_keys_values(state, norm).reshape(-1, length, *split)
             q, k, v = (part.transpose(1, 2) for part in parts.unbind(2))  # [sequences, heads, length, width of a head]
-            fused = plain and (state.is_cuda or length > FUSED_FROM)
-            if fused:
+            if plain and (state.is_cuda or length > FUSED_FROM):
                 mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=self.mask == "causal")
             else:
-                mixed = self._mix(q, k, v)
+                mixed = mix(q, k, v, self.kind, self.mask)
             mixed = mixed.transpose(1, 2)
         return self.output(mixed.reshape(state.shape))
 
-    def _mix(self, q: Tensor, k: Tensor, v: Tensor) -> Float[Tensor, "sequences heads length width"]:
-        visible = visible_tokens(q.shape[-2], self.mask, q.device)
-        heads = q.shape[:2]
-        q, k, v = (part.flatten(0, 1) for part in (q, k, v))
-        return torch.bmm(weigh(q, k, visible, self.kind), v).unflatten(0, heads)
+
+def mix(
+    q: Float[Tensor, "sequences heads length width"],
+    k: Float[Tensor, "sequences heads length width"],
+    v: Float[Tensor, "sequences heads length width"],
+    kind: str,
+    mask: str | int,
+) -> Float[Tensor, "sequences heads length width"]:
+    """What each token gathers, in plain products."""
+    visible, heads = visible_tokens(q.shape[-2], mask, q.device), q.shape[:2]
+    q, k, v = (part.flatten(0, 1) for part in (q, k, v))
+    scores = torch.bmm(q / math.sqrt(q.shape[-1]), k.mT)
+    if kind == "softmax":
+        scores += torch.zeros_like(visible, dtype=q.dtype).masked_fill(~visible, -torch.inf)
+        weights = scores.softmax(-1)
+    else:
+        weights = torch.where(visible, scores.relu() if kind == "relu" else scores, 0.0)
+        weights = weights / visible.sum(-1, keepdim=True)
+    return torch.bmm(weights, v).unflatten(0, heads)
 
 
 def visible_tokens(length: int, mask: str | int, device: torch.device) -> Bool[Tensor, "length length"]:
@@ -180,21 +194,6 @@ def visible_tokens(length: int, mask: str | int, device: torch.device) -> Bool[T
     if mask == "full":
         return everything
     return everything.tril() if mask == "causal" else everything.tril().triu(1 - int(mask))
-
-
-def weigh(
-    q: Float[Tensor, "heads length width"],
-    k: Float[Tensor, "heads length width"],
-    visible: Bool[Tensor, "length length"],
-    kind: str,
-) -> Float[Tensor, "heads length length"]:
-    """Attention weights out of queries and keys."""
-    scores = torch.bmm(q / math.sqrt(q.shape[-1]), k.mT)
-    if kind == "softmax":
-        scores += torch.zeros_like(visible, dtype=q.dtype).masked_fill(~visible, -torch.inf)
-        return scores.softmax(-1)
-    weights = scores.relu() if kind == "relu" else scores
-    return torch.where(visible, weights, 0.0) / visible.sum(-1, keepdim=True)
 
 
 class Mlp(nn.Module):
@@ -207,8 +206,10 @@ class Mlp(nn.Module):
         draw_linear(self.up, generator, INITIAL)
         draw_linear(self.down, generator, INITIAL / math.sqrt(2 * model.layers))
 
-    def forward(self, state: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
-        hidden = self.up(state)
+    def forward(
+        self, state: Float[Tensor, "*batch length width"], norm: Norm | None = None
+    ) -> Float[Tensor, "*batch length width"]:
+        hidden = self.up(state, norm)
         if self.activation == "bilinear":
             left, right = hidden.chunk(2, dim=-1)
             return self.down(left * right)

@@ -1,14 +1,15 @@
 """How a step of a population runs on its device.
 
-On a CPU it runs as it is written. On a GPU the blocks of the network (once for all of them: they have one form) and
-the optimizer are compiled, and the whole step — sampling, forward, backward, optimizer — is recorded once as a CUDA
-graph and then replayed: the host only says "again".
+On a CPU it runs as it is written, unless it is asked to compile. On a GPU the parts of the network (its blocks once
+for all: they have one form) and the optimizer are compiled, and the whole step — sampling, forward, backward,
+optimizer — is recorded once as a CUDA graph and then replayed: the host only says "again".
 """
 
 import contextlib
 from collections.abc import Callable, Iterator
 
 import torch
+from torch import nn
 
 from algoscope.training.population import Population
 
@@ -17,28 +18,46 @@ WARM_UP = 3  # steps before recording, in which compilers compile and libraries 
 
 def prepare(population: Population) -> Callable[[], None]:
     """A function that advances the population by one step; calling this does not."""
-    if population.device.type != "cuda":
+    settings, on_gpu = population.settings, population.device.type == "cuda"
+    if not on_gpu and not settings.compile:
         return population.step
-    for block in population.network.blocks:
-        block.compile(dynamic=False, fullgraph=True)
-    population.optimizer.compile()
+    if settings.compile:
+        _compile(population)
     before = {name: tensor.clone() for name, tensor in population.state.tensors().items()}
     draws = [generator.get_state() for generator in population.generators]
-    graph = torch.cuda.CUDAGraph()
-    with _tf32(population.settings.precision == "tf32"), torch._dynamo.config.patch(recompile_limit=64):
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(WARM_UP):
-                population.step()
-        torch.cuda.current_stream().wait_stream(side)
-        for generator in population.generators:
-            graph.register_generator_state(generator)
-        with torch.cuda.graph(graph):
+    with _tf32(settings.precision == "tf32"), torch._dynamo.config.patch(recompile_limit=64):
+        if on_gpu:
+            advance = _record(population)
+        else:
             population.step()
+            advance = population.step
     population.state.restore(before)
     for generator, state in zip(population.generators, draws, strict=True):
         generator.set_state(state)
+    return advance
+
+
+def _compile(population: Population) -> None:
+    network = population.network
+    others = (part for part in network.children() if not isinstance(part, nn.ModuleList))
+    for part in (*network.blocks, *others):
+        part.compile(dynamic=False, fullgraph=True)
+    population.optimizer.compile()
+
+
+def _record(population: Population) -> Callable[[], None]:
+    """A CUDA graph of a step."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(WARM_UP):
+            population.step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    for generator in population.generators:
+        graph.register_generator_state(generator)
+    with torch.cuda.graph(graph):
+        population.step()
     return graph.replay
 
 

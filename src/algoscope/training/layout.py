@@ -48,7 +48,8 @@ class Layout:
     def halves(self, rows: Float[Tensor, "members parameters"]) -> tuple[Tensor, Tensor]:
         """The rows in the precision of training: what is in 16 bits, and the rest."""
         border = sum(_sizes(self.low))
-        return rows[:, :border].bfloat16(), rows[:, border:]
+        low = rows.bfloat16() if self.low else rows  # all of it: whole rows are the faster to convert
+        return low[:, :border], rows[:, border:]
 
     def tensors(self, halves: Sequence[Tensor]) -> dict[str, Tensor]:
         """By name, in the precision of training."""

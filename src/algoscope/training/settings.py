@@ -54,6 +54,7 @@ class Settings:
     weight_decay: float = 0.0
     betas: tuple[float, float] = (0.95, 0.99)  # how much of the moments a step keeps
     precision: Literal["auto", "bf16", "tf32", "fp32", "fp64"] = "auto"  # bf16 on a GPU, fp32 on a CPU
+    compile: bool | None = None  # many operations into few; None: on a GPU only, since it takes time to begin with
     curriculum: Curriculum | None = Curriculum()
     log_every: int = 100  # steps; the host looks at the device only then
     checkpoint_every: int = 1000
@@ -73,9 +74,10 @@ class Settings:
             raise ValueError(f"checkpoint_every must be a multiple of log_every = {self.log_every}")
 
     def on(self, device: torch.device) -> "Settings":
-        """With the precision that "auto" stands for on a device."""
-        found = "bf16" if device.type == "cuda" else "fp32"
-        return replace(self, precision=found) if self.precision == "auto" else self
+        """With what "auto" precision and no choice of compilation stand for on a device."""
+        on_gpu = device.type == "cuda"
+        precision = ("bf16" if on_gpu else "fp32") if self.precision == "auto" else self.precision
+        return replace(self, precision=precision, compile=on_gpu if self.compile is None else self.compile)
 
     @property
     def dtype(self) -> torch.dtype:
