@@ -70,7 +70,9 @@ class Linear(nn.Linear):
         if self.weight.ndim == 2:
             return functional.linear(*self._after(norm, input))
         product, bias = self.product(input, norm)
-        return product + bias.view(-1, *[1] * (product.ndim - 2), self.out_features)
+        bias = bias.view(-1, *[1] * (product.ndim - 2), self.out_features)
+        # Expanded to sequences first, so that its gradient is summed within each and then over them, in two short passes.
+        return product + bias.expand(*product.shape[:-2], 1, self.out_features)
 
     def product(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, Tensor]:
         """The map without its bias, and the bias that is to be added."""
