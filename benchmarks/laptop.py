@@ -7,6 +7,8 @@ import json
 import statistics
 import time
 from dataclasses import replace
+from itertools import product
+from operator import truediv
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +17,30 @@ from torch.func import functional_call
 
 from algoscope import runs
 from algoscope.training import LAPTOP, Member
-from algoscope.training.bench import rate, usual
+from algoscope.training.bench import usual
+from algoscope.training.engine import prepare
 from algoscope.training.population import Population
 from benchmarks.peers import Peers
 
 CPU = torch.device("cpu")
-ROUNDS, SEEDS, LIMIT = 7, (0, 1, 2), 120.0  # seconds
+ROUNDS, SEEDS, LIMIT = 200, (0, 1, 2, 3, 4), 120.0  # seconds
 
 
 def ratios() -> dict[str, float]:
-    """Steps per second over the peers', the loops taking turns so that a busy machine slows both."""
-    peers = usual(LAPTOP.task, Peers(LAPTOP.task, LAPTOP.model), LAPTOP.settings.batch, CPU)
-    loops = {"peers": peers}
-    for optimizer in ("adamw", "muon"):
-        settings = replace(LAPTOP.settings, steps=10**6, optimizer=optimizer)
-        loops[optimizer] = Population(LAPTOP.model, [Member(LAPTOP.task)], settings, CPU).step
-    found = [{name: rate(advance, CPU, seconds=2, repeats=3) for name, advance in loops.items()} for _ in range(ROUNDS)]
-    return {name: statistics.median(speed[name] / speed["peers"] for speed in found) for name in ("adamw", "muon")}
+    """Steps per second over the peers'. The loops take turns, step by step, so that a busy machine slows all of them."""
+    loops = {"peers": usual(LAPTOP.task, Peers(LAPTOP.task, LAPTOP.model), LAPTOP.settings.batch, CPU)}
+    for optimizer, compiled in product(("adamw", "muon"), (False, True)):
+        settings = replace(LAPTOP.settings, steps=10**6, optimizer=optimizer, compile=compiled)
+        population = Population(LAPTOP.model, [Member(LAPTOP.task)], settings, CPU)
+        loops[optimizer + ", compiled" * compiled] = prepare(population)
+    times: dict[str, list[float]] = {name: [] for name in loops}
+    for _ in range(ROUNDS):
+        for name, advance in loops.items():
+            begin = time.perf_counter()
+            advance()
+            times[name].append(time.perf_counter() - begin)
+    ours = (name for name in loops if name != "peers")
+    return {name: statistics.median(map(truediv, times["peers"], times[name])) for name in ours}
 
 
 def trained(seed: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algoscope import arguments
 from algoscope.matching.bootstrap import interval, larger_than_zero, resampling
-from algoscope.matching.measures import MEASURES, Measure, errors_vanish
+from algoscope.matching.measures import MEASURES, SCALES, Measure, Scale, errors_vanish
 from algoscope.trace import Prompts, Stage, Trace
 
 Positions: TypeAlias = str | int
@@ -51,7 +51,7 @@ class Match:
     @property
     def sign(self) -> int:
         """+1 where a larger value means closer, −1 where a smaller one does."""
-        return 1 if MEASURES[self.measure].larger_is_closer else -1
+        return 1 if SCALES[self.measure].larger_is_closer else -1
 
     def __repr__(self) -> str:
         shape = f"{len(self.stages)} stages of {self.a} x {len(self.steps)} of {self.b}"
@@ -96,21 +96,38 @@ def compare(
     chosen = _measure(measure, a, b, at)
     values = chosen.per_sequence(a, b, at)
     null = chosen.per_sequence(a, chosen.null(b), at)[..., 0]
-    draws = resampling(a.prompts.batch, resamples, seed)
-    rows = [_row(values[:, i], null[:, i], draws, chosen, confidence) for i in range(len(a))]
+    return judge((a.name, b.name), (a.stages, b.stages), chosen.name, values, null, positions, first, confidence,
+                 resamples, seed)  # fmt: skip
+
+
+def judge(
+    names: tuple[str, str],
+    stages: tuple[tuple[Stage, ...], tuple[Stage, ...]],
+    measure: str,
+    values: Float[Tensor, "batch a b"],
+    null: Float[Tensor, "batch a"],
+    positions: Positions = "all",
+    first: int = 1,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Match:
+    """Intervals, best stages, ties and `none`, from one value a sequence for each pair of stages."""
+    draws, scale = resampling(values.shape[0], resamples, seed), SCALES[measure]
+    rows = [_row(values[:, i], null[:, i], draws, scale, confidence) for i in range(values.shape[1])]
     return Match(
-        a=a.name,
-        b=b.name,
-        stages=a.stages,
-        steps=b.stages,
-        measure=chosen.name,
+        a=names[0],
+        b=names[1],
+        stages=stages[0],
+        steps=stages[1],
+        measure=measure,
         positions=positions,
         first=first,
         similarity=values.mean(0),
         low=torch.stack([row.low for row in rows]),
         high=torch.stack([row.high for row in rows]),
-        best=tuple(None if row.best is None else b.stages[row.best] for row in rows),
-        ties=tuple(tuple(b.stages[j] for j in row.ties) for row in rows),
+        best=tuple(None if row.best is None else stages[1][row.best] for row in rows),
+        ties=tuple(tuple(stages[1][j] for j in row.ties) for row in rows),
         none=tuple(row.none for row in rows),
         null=null.mean(0),
         per_sequence=values,
@@ -153,7 +170,7 @@ def _row(
     values: Float[Tensor, "batch b"],
     null: Float[Tensor, "batch"],
     draws: Float[Tensor, "resamples batch"],
-    measure: Measure,
+    measure: Scale,
     confidence: float,
 ) -> _Row:
     """One stage of a against all stages of b."""

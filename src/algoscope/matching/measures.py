@@ -15,13 +15,24 @@ SEQUENCES = 128  # whose weights are compared at once: bounds the memory
 VANISHED = 1e-9  # a residual this small, relative to the target, is rounding: it has a size but no direction
 
 
-class Measure(ABC):
-    """`per_sequence[b, i, j]` compares stage i of one trace with stage j of another on sequence b."""
+class Scale:
+    """What the numbers of a comparison mean."""
 
     name: ClassVar[str]
     larger_is_closer: ClassVar[bool] = True
     range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     resolution: ClassVar[float] = 1e-12  # smaller differences are rounding
+
+
+class Decodability(Scale):
+    """Share of a step's variance that is read linearly from a stage, on prompts that the reading never saw."""
+
+    name = "decodability"
+    range = (float("-inf"), 1.0)
+
+
+class Measure(Scale, ABC):
+    """`per_sequence[b, i, j]` compares stage i of one trace with stage j of another on sequence b."""
 
     @abstractmethod
     def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]: ...
@@ -107,6 +118,7 @@ class Agreement(Measure):
 MEASURES: dict[str, Measure] = {
     measure.name: measure for measure in (ErrorSimilarity(), WeightSimilarity(), PredictionDistance(), Agreement())
 }
+SCALES: dict[str, Scale] = {**MEASURES, Decodability.name: Decodability()}
 
 
 def errors_vanish(trace: Trace, at: Bool[Tensor, "positions"]) -> bool:

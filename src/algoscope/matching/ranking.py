@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algoscope.matching.bootstrap import interval, larger_than_zero, resampling
 from algoscope.matching.compare import Match
-from algoscope.matching.measures import MEASURES
+from algoscope.matching.measures import SCALES
 from algoscope.trace import Stage
 
 NULL = "the null"
@@ -33,7 +33,7 @@ def rank(matches: Mapping[str, Match], stage: Stage) -> list[Standing]:
     `matches` holds comparisons of the same trace, by algorithm. A method with more steps to choose from must not win by
     choosing: each half of the prompts is scored with the step that fits the *other* half best.
     """
-    reference = _common(matches, stage)
+    reference = common(matches, stage)
     i, sign = reference.stages.index(stage), reference.sign
     columns = {NULL: sign * reference.null_per_sequence[:, i]}
     columns |= {name: _scored_on_the_other_half(sign * match.per_sequence[:, i]) for name, match in matches.items()}
@@ -44,7 +44,7 @@ def rank(matches: Mapping[str, Match], stage: Stage) -> list[Standing]:
     if measured:
         values = torch.stack([columns[name] for name in measured], dim=1)
         draws = resampling(values.shape[0], reference.resamples, reference.seed)
-        measure = MEASURES[reference.measure]
+        measure = SCALES[reference.measure]
         behind = values[:, int(values.mean(0).argmax()), None] - values
         worse = larger_than_zero(behind, draws, reference.confidence, measure.resolution)
         ends = [end.clamp(*measure.range) for end in interval(sign * values, draws, reference.confidence)]
@@ -65,7 +65,7 @@ def _scored_on_the_other_half(closeness: Float[Tensor, "batch steps"]) -> Float[
     return scores
 
 
-def _common(matches: Mapping[str, Match], stage: Stage) -> Match:
+def common(matches: Mapping[str, Match], stage: Stage) -> Match:
     """Any of the matches, after a check that all compare the same trace in the same way."""
     if not matches:
         raise ValueError("matches must hold at least one comparison")

@@ -71,7 +71,7 @@ class Linear(nn.Linear):
             return functional.linear(*self._after(norm, input))
         product, bias = self.product(input, norm)
         bias = bias.view(-1, *[1] * (product.ndim - 2), self.out_features)
-        # Expanded to sequences first, so that its gradient is summed within each and then over them, in two short passes.
+        # Expanded to sequences first: its gradient is then summed within each and over them, in two short passes.
         return product + bias.expand(*product.shape[:-2], 1, self.out_features)
 
     def product(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, Tensor]:

@@ -65,6 +65,10 @@ class LinearRegression(Task):
     def outputs(self) -> int:
         return self.targets
 
+    @property
+    def answers(self) -> slice:
+        return slice(0, None, 2)  # the tokens of x, which have seen every earlier pair
+
     def draw(
         self, batch: int, generator: torch.Generator, dtype: torch.dtype = torch.float64, dims: Tensor | None = None
     ) -> tuple[Float[Tensor, "batch points dim"], Float[Tensor, "batch points *target"]]:
@@ -93,11 +97,6 @@ class LinearRegression(Task):
         columns = y if y.ndim == x.ndim else y[..., None]
         pairs = [functional.pad(part, (0, self.inputs - part.shape[-1])) for part in (x, columns)]
         return torch.stack(pairs, dim=-2).flatten(-3, -2)[..., :-1, :]
-
-    def read(self, outputs: Float[Tensor, "batch length outputs"]) -> Float[Tensor, "batch points *target"]:
-        """At the tokens of x, which have seen every earlier pair."""
-        predictions = outputs[..., ::2, :]
-        return predictions if self.targets > 1 else predictions[..., 0]
 
 
 @functools.cache

@@ -16,7 +16,7 @@ class Task(ABC):
     """A distribution of prompts, and how a prompt becomes tokens. Concrete tasks are frozen dataclasses.
 
     A model sees `length` tokens of `inputs` coordinates and answers each with `outputs` coordinates; `encode` makes the
-    tokens and `read` picks the predictions, one for each target.
+    tokens, and the predictions, one for each target, are read at the tokens `answers`.
     """
 
     noise: float = 0.0
@@ -38,6 +38,11 @@ class Task(ABC):
     @abstractmethod
     def outputs(self) -> int: ...
 
+    @property
+    @abstractmethod
+    def answers(self) -> slice:
+        """Which tokens answer."""
+
     @abstractmethod
     def draw(
         self, batch: int, generator: torch.Generator, dtype: torch.dtype = torch.float64, dims: Tensor | None = None
@@ -52,14 +57,22 @@ class Task(ABC):
         self, x: Float[Tensor, "batch points dim"], y: Shaped[Tensor, "batch points *target"]
     ) -> Float[Tensor, "batch length inputs"]: ...
 
-    @abstractmethod
-    def read(self, outputs: Float[Tensor, "batch length outputs"]) -> Shaped[Tensor, "batch points *target"]: ...
+    @final
+    def read(self, outputs: Float[Tensor, "*batch length outputs"]) -> Shaped[Tensor, "*batch points *target"]:
+        """The predictions; a target of one coordinate has no axis of its own."""
+        predictions = outputs[..., self.answers, :]
+        return predictions if self.outputs > 1 else predictions[..., 0]
 
     @final
     def sample(
-        self, batch: int, seed: int, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float64
+        self,
+        batch: int,
+        seed: int,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float64,
+        purpose: str = "prompts",
     ) -> Prompts:
-        """`batch` prompts that depend on `seed` alone.
+        """`batch` prompts that depend on `seed` and `purpose` alone: other purposes never see the same prompts.
 
         They are drawn in float64 on the CPU and then moved, so a seed names the same prompts on every device and, up to
         rounding, in every dtype. Keep float64 where algorithms are compared: rounding y to float32 is label noise.
@@ -68,5 +81,5 @@ class Task(ABC):
         arguments.integer("seed", seed, 0)
         if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
             raise ValueError(f"dtype must be a floating-point type such as torch.float32, got {dtype!r}")
-        x, y = self.draw(batch, stream("prompts", seed))
+        x, y = self.draw(batch, stream(purpose, seed))
         return Prompts(x, y, float(self.noise), self.power).to(device, dtype)

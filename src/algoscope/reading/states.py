@@ -1,0 +1,137 @@
+"""The states of a model after each of its stages: of our networks, of any torch module, or of a function."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from algoscope import arguments
+from algoscope.models import Network
+from algoscope.tasks import Task
+from algoscope.trace import Prompts
+
+NORMS = ("none", "each", "last")
+Show = Callable[[Tensor], Mapping[str, Tensor]]  # tokens [batch, length, inputs] to states [batch, length, width]
+
+
+@dataclass(frozen=True)
+class States:
+    """What the stages of a model hold at the tokens that answer.
+
+    `norm` says how they are seen: "none" as they are, all alike; "each" after a LayerNorm without weights, all alike;
+    "last" as they are, but the last one after the model's own final norm, which is how Fu et al. read theirs.
+    """
+
+    task: Task
+    show: Show
+    stages: tuple[str, ...]
+    device: torch.device
+    dtype: torch.dtype
+    norm: str = "none"
+
+    @torch.no_grad()
+    def of(self, prompts: Prompts) -> dict[str, Float[Tensor, "batch points width"]]:
+        """The states in float64, on the CPU."""
+        tokens = self.task.encode(prompts.x, prompts.y).to(self.device, self.dtype)
+        try:
+            shown = self.show(tokens)
+        except RuntimeError as problem:  # torch's word for shapes that do not fit
+            reason = str(problem).splitlines()[0]
+            raise ValueError(f"the model cannot take the tokens {list(tokens.shape)} of this task: {reason}") from None
+        missing = [stage for stage in self.stages if stage not in shown]
+        if missing:
+            raise ValueError(f"the model did not show its stages {missing}; it showed {list(shown)}")
+        return {stage: self._seen(stage, shown[stage], tokens.shape[:2]) for stage in self.stages}
+
+    def _seen(self, stage: str, state: Tensor, tokens: tuple[int, ...]) -> Tensor:
+        if state.ndim != 3 or state.shape[:2] != tokens:
+            want = f"[{tokens[0]}, {tokens[1]}, width], one state a token"
+            raise ValueError(f"the state of stage {stage!r} must be {want}, got {list(state.shape)}")
+        arguments.finite(f"the state of stage {stage!r}", state)
+        state = state[:, self.task.answers].cpu().double()
+        return functional.layer_norm(state, state.shape[-1:]) if self.norm == "each" else state
+
+
+def open_model(
+    model: nn.Module | Show,
+    task: Task,
+    stages: Sequence[str] | None = None,
+    norm: Literal["none", "each", "last"] = "none",
+) -> States:
+    """Makes the stages of a model visible.
+
+    `model` is one of our networks, any torch module that takes tokens [batch, length, inputs] (then `stages` names its
+    submodules whose outputs are the states), or a function from tokens to the states by name.
+    """
+    if not isinstance(task, Task):
+        raise ValueError(f"task must be a task of algoscope.tasks, got {type(task).__name__}")
+    arguments.choice("norm", norm, NORMS)
+    if isinstance(model, Network):
+        return _of_network(model, task, stages, norm)
+    if norm == "last":
+        raise ValueError("norm='last' needs a network with a stage 'norm'; name the stages that you want to be read")
+    if isinstance(model, nn.Module):
+        parameter = next(model.parameters(), torch.empty(0))
+        return States(task, *_hooked(model, stages), parameter.device, parameter.dtype, norm)
+    if not callable(model):
+        raise ValueError(f"model must be a torch module or a function of tokens, got {type(model).__name__}")
+    names = tuple(stages) if stages else tuple(model(_example(task)))
+    return States(task, model, names, torch.device("cpu"), torch.float32, norm)
+
+
+def _of_network(model: Network, task: Task, stages: Sequence[str] | None, norm: str) -> States:
+    parameter = next(model.parameters())
+    names = tuple(stages or (stage for stage in model.stages if stage != "norm"))
+    model.check_stages(names)
+    if norm != "last":
+        return States(task, lambda tokens: model.run(tokens, names)[1], names, parameter.device, parameter.dtype, norm)
+    if "norm" not in model.stages:
+        raise ValueError(f"norm='last' needs a network with a stage 'norm', this one has {list(model.stages)}")
+
+    def show(tokens: Tensor) -> dict[str, Tensor]:
+        shown = model.run(tokens, {*names, "norm"})[1]
+        return shown | {names[-1]: shown["norm"]}
+
+    return States(task, show, names, parameter.device, parameter.dtype, norm)
+
+
+def _hooked(model: nn.Module, stages: Sequence[str] | None) -> tuple[Show, tuple[str, ...]]:
+    """Reads the outputs of the named submodules; of several outputs, the first."""
+    known = dict(model.named_modules())
+    if not stages:
+        some = ", ".join(name for name in known if name)
+        raise ValueError(f"stages must name the submodules to read, among: {some}")
+    unknown = [stage for stage in stages if stage not in known]
+    if unknown:
+        raise ValueError(f"stages must name submodules of the model; it has none called {unknown}")
+
+    def show(tokens: Tensor) -> dict[str, Tensor]:
+        shown: dict[str, Tensor] = {}
+
+        def keep(name: str) -> Callable[..., None]:
+            def hook(_: nn.Module, __: object, output: object) -> None:
+                first = output[0] if isinstance(output, tuple | list) else output
+                if not isinstance(first, Tensor):
+                    raise ValueError(f"the submodule {name!r} returns {type(first).__name__}, not a tensor")
+                shown[name] = first
+
+            return hook
+
+        handles = [known[name].register_forward_hook(keep(name)) for name in stages]
+        try:
+            model(tokens)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return shown
+
+    return show, tuple(stages)
+
+
+def _example(task: Task) -> Tensor:
+    prompts = task.sample(1, seed=0, dtype=torch.float32)
+    return task.encode(prompts.x, prompts.y)
