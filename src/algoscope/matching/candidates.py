@@ -50,4 +50,7 @@ def candidates(matches: Mapping[str, Match], stage: Stage, confidence: float | N
     tied = tied[means[tied].argsort(descending=True, stable=True)]
     low, high = (end.clamp(*scale.range) for end in interval(sign * closeness[:, tied], draws, confidence))
     numbers = zip(tied.tolist(), low.tolist(), high.tolist(), strict=True)
-    return [Candidate(*labels[k], float(sign * means[k]), lower, upper) for k, lower, upper in numbers]
+    return [
+        Candidate(name=labels[k][0], step=labels[k][1], similarity=float(sign * means[k]), low=lower, high=upper)
+        for k, lower, upper in numbers
+    ]

@@ -5,4 +5,14 @@ from algoscope.reading.moments import LinearMap, Moments
 from algoscope.reading.probe import Reading, fit, probe
 from algoscope.reading.states import States, open_model
 
-__all__ = ["InducedWeights", "LinearMap", "Moments", "Reading", "States", "fit", "induced_weights", "open_model", "probe"]
+__all__ = [
+    "InducedWeights",
+    "LinearMap",
+    "Moments",
+    "Reading",
+    "States",
+    "fit",
+    "induced_weights",
+    "open_model",
+    "probe",
+]

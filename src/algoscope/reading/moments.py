@@ -19,6 +19,10 @@ class LinearMap:
     def __call__(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch targets"]:
         return features @ self.weights + self.shift
 
+    def of(self, targets: int) -> "LinearMap":
+        """Of the first targets alone."""
+        return LinearMap(self.weights[:, :targets], self.shift[:targets])
+
 
 class Moments:
     """Sums of features, targets and their products over rows, in float64."""

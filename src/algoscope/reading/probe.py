@@ -1,4 +1,4 @@
-"""Read-outs: the best linear prediction of the target, or of any other column, from each stage of a model."""
+"""Read-outs: the best linear prediction of the targets, and of any other columns, from each stage of a model."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,57 +15,140 @@ from algoscope.tasks import Task
 from algoscope.trace import Prompts, Trace
 
 CHUNK = 100  # prompts in flight at once
-VALIDATION = 5  # every fifth chunk chooses the ridge penalties
-Columns = Callable[[Prompts], Float[Tensor, "batch points columns"]]
+VALIDATION = 5  # one chunk in so many chooses the ridge penalties
+Columns = Callable[[Prompts], Float[Tensor, "batch points columns targets"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What was read on some prompts: the trace of the stages, the columns themselves, and how well they are read.
+
+    The gain of a column on a sequence is what is left unread of its null minus what is left unread of the column,
+    relative to the column's variance: the mean gain is the held-out R² above the null's. NaN where a column is zero.
+    """
+
+    trace: Trace
+    columns: Float[Tensor, "columns batch points *target"]
+    gains: Float[Tensor, "batch stages columns"]
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A model's states, and for each stage one linear map to the targets and to further columns.
+    """The states of a model, and for each stage a linear map to the targets, to columns, and to the columns' nulls.
 
-    For each further column there is also one map to the same column of another sequence: its null.
+    Columns are what else may be read: the steps of algorithms, each with as many coordinates as the target. The null of
+    a column is the same column of another sequence. `moments` are those that the maps were fitted to.
     """
 
     states: States
     maps: Mapping[str, LinearMap]
-    moments: Mapping[str, Moments]  # of what the maps were fitted to
-    columns: Columns | None = None
+    moments: Mapping[str, Moments]
+    columns: Columns | None
+    targets: int
 
-    def trace(self, prompts: Prompts, advance: Callable[[int], None] = lambda prompts: None) -> Trace:
+    def trace(self, prompts: Prompts) -> Trace:
         """What each stage predicts, on prompts that the read-outs should not have seen."""
-        return self.trace_and_decode(prompts, 0, advance)[0]
+        return self.of_targets().read(prompts).trace
 
-    def trace_and_decode(
-        self, prompts: Prompts, first: int, advance: Callable[[int], None] = lambda prompts: None
-    ) -> tuple[Trace, Float[Tensor, "batch stages columns"]]:
-        """The trace, and how well each column is read from each stage at positions from `first` on.
-
-        The value of a sequence is what the map explains of the column beyond what the map of the null explains of the
-        null, relative to the variance of the column: its mean is a held-out R² above the null's.
-        """
-        predicted, explained, power = [], [], torch.zeros(())
+    def read(self, prompts: Prompts, first: int = 1, done: Callable[[int], None] = lambda prompts: None) -> Read:
+        """Targets and columns; gains are taken over the positions from `first` on. `done` hears of each chunk."""
+        predicted, given, gained = [], [], []
         for chunk in chunks(prompts):
-            wanted = self._wanted(chunk)
-            states, targets = self.states.of(chunk), chunk.target_columns.shape[2]
-            read = torch.stack([self.maps[stage](states[stage]) for stage in self.states.stages])
-            predicted.append(read[..., :targets])
-            lost = (read - wanted)[:, :, first:, targets:].square().sum(2)
-            own, null = lost.movedim(0, 1).chunk(2, dim=-1)
-            explained.append(null - own)
-            power = power + wanted[:, first:, targets:].chunk(2, dim=-1)[0].square().sum((0, 1))
-            advance(chunk.batch)
-        values = torch.cat(predicted, dim=1).reshape(len(self.states.stages), *prompts.y.shape)
-        decoded = torch.cat(explained) * prompts.batch / torch.where(power > 0, power, torch.nan)
-        return Trace("the model", values, self.states.stages, prompts), decoded
+            states, wanted = self.states.of(chunk), _wanted(chunk, self.columns)
+            read = torch.stack([self.maps[stage](states[stage]) for stage in self.states.stages], dim=1)
+            predicted.append(read[..., : self.targets])
+            unread = self._by_column((read - wanted[:, None])[:, :, first:]).square().sum((2, -1))
+            column, null = unread.chunk(2, dim=-1)
+            gained.append(null - column)
+            given.append(self._by_column(wanted).chunk(2, dim=-2)[0])
+            done(chunk.batch)
+        values = torch.cat(predicted).movedim(1, 0).reshape(-1, *prompts.y.shape)
+        columns = torch.cat(given).movedim(-2, 0)
+        power = columns[:, :, first:].square().sum((2, 3)).mean(1)
+        gains = torch.cat(gained) / torch.where(power > 0, power, torch.nan)
+        trace = Trace("the model", values, self.states.stages, prompts)
+        return Read(trace, columns.reshape(-1, *prompts.y.shape), gains)
 
     def scales(self) -> Float[Tensor, "stages columns"]:
-        """The factor that brings each column closest to the read-out of each stage, on the fitted prompts."""
+        """The factor that brings each column closest to the read-out of each stage."""
         rows = []
         for stage in self.states.stages:
-            moments, linear = self.moments[stage], self.maps[stage]
-            targets = (linear.weights.shape[1] - 1) // 2 if self.columns else linear.weights.shape[1]
-            raise NotImplementedError(targets, moments, rows)
+            moments, linear = self.moments[stage], self.maps[stage].of(self.targets)
+            read = torch.einsum("wm,wcm->c", linear.weights, self._by_column(moments.products))
+            read = read + (linear.shift * self._by_column(moments.targets)).sum(-1)
+            power = self._by_column(moments.power).sum(-1)
+            rows.append(torch.where(power > 0, read / power.clamp(min=1e-300), 1.0).chunk(2)[0])
         return torch.stack(rows)
 
-    def _wanted(self, prompts: Prompts) -> Float[Tensor, "batch points targets_and_columns_and_nulls"]:
-        return _wanted(prompts, self.columns)
+    def of_targets(self) -> "Reading":
+        """Without the columns."""
+        return replace(self, maps={stage: linear.of(self.targets) for stage, linear in self.maps.items()}, columns=None)
+
+    def _by_column(self, wanted: Tensor) -> Float[Tensor, "*rest columns_and_nulls targets"]:
+        return wanted[..., self.targets :].unflatten(-1, (-1, self.targets)) if self.columns else wanted[..., :0, None]
+
+
+def probe(
+    model: nn.Module | Show,
+    task: Task,
+    prompts: Prompts,
+    seed: int = 1,
+    stages: Sequence[str] | None = None,
+    fit_on: int = 1000,
+    norm: Literal["none", "each", "last"] = "none",
+) -> Trace:
+    """The trace of a model: what the best linear read-out of each stage predicts.
+
+    The read-outs are ridge regressions in closed form, fitted to the targets of `fit_on` prompts that are drawn with
+    `seed` and never occur among those of `task.sample`. `stages` and `norm`: see `open_model`.
+    """
+    states = open_model(model, task, stages, norm)
+    check_prompts(prompts, task)
+    return fit(states, fit_on, seed).trace(prompts)
+
+
+def fit(
+    states: States,
+    fit_on: int,
+    seed: int,
+    columns: Columns | None = None,
+    done: Callable[[int], None] = lambda prompts: None,
+) -> Reading:
+    """Read-outs of the targets and of the columns, in one pass over `fit_on` prompts; `done` hears of each chunk."""
+    arguments.integer("fit_on", fit_on, 2 * VALIDATION)
+    arguments.integer("seed", seed, 0)
+    prompts = states.task.sample(fit_on, seed, purpose="read-out")
+    train, validation = ({stage: Moments() for stage in states.stages} for _ in range(2))
+    for k, chunk in enumerate(chunks(prompts, max(fit_on // (2 * VALIDATION), 2))):
+        wanted = _wanted(chunk, columns).flatten(0, 1)
+        for stage, state in states.of(chunk).items():
+            (train if k % VALIDATION else validation)[stage].add(state.flatten(0, 1), wanted)
+        done(chunk.batch)
+    maps = {stage: solve(train[stage], validation[stage]) for stage in states.stages}
+    moments = {stage: train[stage] + validation[stage] for stage in states.stages}
+    return Reading(states, maps, moments, columns, prompts.target_columns.shape[2])
+
+
+def check_prompts(prompts: object, task: Task) -> None:
+    if not isinstance(prompts, Prompts):
+        raise ValueError(f"prompts must be Prompts, such as task.sample gives, got {type(prompts).__name__}")
+    own = task.sample(1, seed=0)
+    for name in ("x", "y"):
+        got, want = (list(getattr(given, name).shape[1:]) for given in (prompts, own))
+        if got != want:
+            raise ValueError(f"prompts must be of the task: {name} of a prompt is {got}, in the task {want}")
+
+
+def chunks(prompts: Prompts, size: int = CHUNK) -> Iterator[Prompts]:
+    """The prompts, few at a time; what is computed of them must not fill the memory."""
+    size = min(size, CHUNK)
+    for x, y in zip(prompts.x.split(size), prompts.y.split(size), strict=True):
+        yield replace(prompts, x=x, y=y)
+
+
+def _wanted(prompts: Prompts, columns: Columns | None) -> Float[Tensor, "batch points targets_columns_nulls"]:
+    targets = prompts.target_columns.double().cpu()
+    if columns is None:
+        return targets
+    extra = columns(prompts).cpu().flatten(2)
+    return torch.cat([targets, extra, extra.roll(1, 0)], dim=-1)

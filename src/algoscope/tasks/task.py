@@ -58,7 +58,7 @@ class Task(ABC):
     ) -> Float[Tensor, "batch length inputs"]: ...
 
     @final
-    def read(self, outputs: Float[Tensor, "*batch length outputs"]) -> Shaped[Tensor, "*batch points *target"]:
+    def read(self, outputs: Float[Tensor, "batch length outputs"]) -> Shaped[Tensor, "batch points *target"]:
         """The predictions; a target of one coordinate has no axis of its own."""
         predictions = outputs[..., self.answers, :]
         return predictions if self.outputs > 1 else predictions[..., 0]

@@ -1,0 +1,72 @@
+"""Models whose answer is known: the instrument's word counts only after it has named these.
+
+A planted model runs an algorithm on the prompts that it is shown, so many steps a layer, and writes the prediction into
+its stream together with noise, among distractors, under a random rotation. A null model holds nothing to be found: it
+is untrained, or it runs its algorithm on labels that were shuffled between sequences.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from algoscope import arguments
+from algoscope.algorithms import Algorithm
+from algoscope.randomness import stream
+from algoscope.tasks import LinearRegression
+from algoscope.trace import Prompts, Stage, Trace
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A function from tokens to the states of its layers; each layer holds one step of an algorithm.
+
+    The state of an answering token is a rotation of (prediction + noise, distractors). `noise` is a standard deviation
+    in units of the targets'; the distractors are as large as the targets and independent of them. Noise and distractors
+    depend on `seed` and on the tokens alone, so this is a function. With `shuffled` labels it is a null.
+    """
+
+    task: LinearRegression
+    algorithm: Algorithm
+    noise: float = 0.0
+    width: int = 32
+    seed: int = 0
+    shuffled: bool = False
+
+    def __post_init__(self) -> None:
+        arguments.number("noise", self.noise)
+        arguments.integer("width", self.width, 1)
+
+    @property
+    def layers(self) -> dict[str, Stage]:
+        """The step that each layer holds."""
+        steps = self._trace(self.task.sample(1, seed=0)).stages
+        return {f"layer {k + 1}": step for k, step in enumerate(steps)}
+
+    def __call__(self, tokens: Float[Tensor, "batch length inputs"]) -> dict[str, Float[Tensor, "batch length width"]]:
+        trace = self._trace(self._prompts(tokens.double()))
+        digest = hashlib.sha256(tokens.numpy().tobytes()).digest()
+        generator = stream(f"planted {int.from_bytes(digest[:6], 'big')}", self.seed)
+        unit, batch, length = self.task.power**0.5, *tokens.shape[:2]
+        rotation, _ = torch.linalg.qr(_normal(stream("rotation", self.seed), self.width, self.width))
+        states = {}
+        for k, values in enumerate(trace.values):
+            state = unit * _normal(generator, batch, length, self.width)
+            state[:, self.task.answers, 0] = values + self.noise * state[:, self.task.answers, 0]
+            states[f"layer {k + 1}"] = state @ rotation
+        return states
+
+    def _prompts(self, tokens: Float[Tensor, "batch length inputs"]) -> Prompts:
+        """What `LinearRegression.encode` encoded; the last target, which no token holds, is 0."""
+        x, y = tokens[:, ::2, : self.task.dim], tokens[:, 1::2, 0]
+        y = torch.nn.functional.pad(y.roll(1, 0) if self.shuffled else y, (0, 1))
+        return Prompts(x, y, self.task.noise, self.task.power)
+
+    def _trace(self, prompts: Prompts) -> Trace:
+        return self.algorithm.trace(prompts)
+
+
+def _normal(generator: torch.Generator, *shape: int) -> Tensor:
+    return torch.randn(shape, generator=generator, dtype=torch.float64)

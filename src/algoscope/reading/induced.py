@@ -1,0 +1,72 @@
+"""Induced weights: the linear function of the query that a stage computes, found by asking many queries."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from algoscope import arguments
+from algoscope.reading.probe import Reading, chunks
+from algoscope.trace import Prompts, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class InducedWeights:
+    """Weights of every stage at some positions, and how linear its predictions are there.
+
+    `trace.weights` is NaN at other positions. `linearity` is the share of the predictions' variance over fresh queries
+    that the weights explain: where it is not close to 1 there are no weights to speak of.
+    """
+
+    trace: Trace
+    positions: tuple[int, ...]
+    linearity: Float[Tensor, "stages batch asked"]
+
+
+def induced_weights(
+    reading: Reading, prompts: Prompts, positions: tuple[int, ...], seed: int = 0, per_dimension: int = 2
+) -> InducedWeights:
+    """Replaces the query x at each position, `per_dimension` times its dimension and half as often again, and fits.
+
+    Two thirds of the queries are fitted (with a shift), the rest tells how linear the answers are.
+    """
+    arguments.integer("per_dimension", per_dimension, 2)
+    for position in positions:
+        arguments.integer("positions", position, 0)
+        if position >= prompts.positions:
+            raise ValueError(f"positions must be below {prompts.positions}, got {position}")
+    reading, task, dim, batch = reading.of_targets(), reading.states.task, prompts.dim, prompts.batch
+    fitted = per_dimension * dim
+    asked = fitted + fitted // 2 + 1
+    queries = task.sample(asked, seed, purpose="queries").x[:, -1]
+    base = reading.trace(prompts)
+    shape = (len(base), batch, prompts.positions, dim)
+    weights = torch.full(shape, torch.nan, dtype=torch.float64)
+    linearity = torch.empty(len(base), batch, len(positions), dtype=torch.float64)
+    design = torch.nn.functional.pad(queries, (0, 1), value=1.0)
+    for k, position in enumerate(positions):
+        answers = _answers(reading, prompts, position, queries)  # [stages, batch, asked]
+        solution = torch.linalg.lstsq(design[:fitted], answers[..., :fitted].flatten(0, 1).mT).solution
+        weights[:, :, position] = solution[:dim].mT.unflatten(0, shape[:2])
+        fresh = answers[..., fitted:]
+        off = (fresh - (design[fitted:] @ solution).mT.unflatten(0, shape[:2])).square().sum(-1)
+        spread = (fresh - fresh.mean(-1, keepdim=True)).square().sum(-1)
+        linearity[..., k] = 1 - off / torch.where(spread > 0, spread, torch.nan)
+    return InducedWeights(replace(base, weights=weights), positions, linearity)
+
+
+def _answers(
+    reading: Reading, prompts: Prompts, position: int, queries: Float[Tensor, "asked dim"]
+) -> Float[Tensor, "stages batch asked"]:
+    """What each stage predicts at a position, for each query in the place of its x."""
+    x = prompts.x[:, None].repeat(1, len(queries), 1, 1)
+    x[:, :, position] = queries.to(x)
+    y = prompts.y[:, None].expand(-1, len(queries), *prompts.y.shape[1:])
+    many = replace(prompts, x=x.flatten(0, 1), y=y.flatten(0, 1))
+    parts = []
+    for chunk in chunks(many):
+        states = reading.states.of(chunk)
+        read = [reading.maps[stage](states[stage][:, position])[:, 0] for stage in reading.states.stages]
+        parts.append(torch.stack(read))
+    return torch.cat(parts, dim=1).unflatten(1, (prompts.batch, len(queries)))
