@@ -27,7 +27,7 @@ ROUNDS, SEEDS, LIMIT = 200, (0, 1, 2, 3, 4), 120.0  # seconds
 
 
 def ratios() -> dict[str, float]:
-    """Steps per second over the peers'. The loops take turns, step by step, so that a busy machine slows all of them."""
+    """Steps per second over the peers'. The loops take turns, step by step: a busy machine slows all of them."""
     loops = {"peers": usual(LAPTOP.task, Peers(LAPTOP.task, LAPTOP.model), LAPTOP.settings.batch, CPU)}
     for optimizer, compiled in product(("adamw", "muon"), (False, True)):
         settings = replace(LAPTOP.settings, steps=10**6, optimizer=optimizer, compile=compiled)

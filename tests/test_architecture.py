@@ -13,7 +13,7 @@ SHARED = {"arguments", "progress", "randomness", "trace"}  # every room may use 
 
 # room: (rooms it may import, packages beside the standard library)
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
-    "__init__": ({"algorithms", "matching", "models", "tasks", "training"}, set()),
+    "__init__": ({"algorithms", "controls", "instrument", "matching", "models", "reading", "tasks", "training"}, set()),
     "arguments": (set(), CORE),
     "progress": (set(), set()),
     "randomness": (set(), CORE),
@@ -24,9 +24,13 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "runs": (set(), CORE),
     "training": ({"models", "runs", "tasks"}, CORE),
     "matching": (set(), CORE),
+    "reading": ({"models", "tasks"}, CORE),
+    "verdict": ({"matching"}, set()),
+    "controls": ({"algorithms", "tasks"}, CORE),
+    "instrument": ({"algorithms", "matching", "reading", "tasks", "verdict"}, CORE),
     "report": (set(), {"altair"}),
     "demo": ({"algorithms", "matching", "report", "tasks"}, set()),
-    "cli": ({"demo", "models", "tasks", "training"}, {"torch", "tyro", "rich"}),
+    "cli": ({"demo", "instrument", "models", "runs", "tasks", "training", "verdict"}, {"torch", "tyro", "rich"}),
 }
 
 

@@ -7,8 +7,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from algoscope import algorithms, matching, models, tasks, training
+    from algoscope import algorithms, controls, matching, models, reading, tasks, training
+    from algoscope.instrument import identify
     from algoscope.matching import compare
+    from algoscope.reading import probe
     from algoscope.trace import Prompts, Trace
     from algoscope.training import load, train
 
@@ -16,11 +18,28 @@ _HOME = {
     "Prompts": "trace",
     "Trace": "trace",
     "compare": "matching",
+    "identify": "instrument",
     "load": "training",
+    "probe": "reading",
     "train": "training",
 }  # where a public name that is not a room lives
 
-__all__ = ["Prompts", "Trace", "algorithms", "compare", "load", "matching", "models", "tasks", "train", "training"]
+__all__ = [
+    "Prompts",
+    "Trace",
+    "algorithms",
+    "compare",
+    "controls",
+    "identify",
+    "load",
+    "matching",
+    "models",
+    "probe",
+    "reading",
+    "tasks",
+    "train",
+    "training",
+]
 
 
 def __getattr__(name: str) -> object:

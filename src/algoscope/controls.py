@@ -13,10 +13,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.algorithms import Algorithm
+from algoscope.algorithms import Algorithm, Ridge
 from algoscope.randomness import stream
 from algoscope.tasks import LinearRegression
 from algoscope.trace import Prompts, Stage, Trace
+
+VISIBLE = 0.01  # normalized squared distance from the end of an algorithm
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,13 @@ class Planted:
 
     def _trace(self, prompts: Prompts) -> Trace:
         return self.algorithm.trace(prompts)
+
+    def before_saturation(self) -> dict[str, bool]:
+        """Whether what a layer holds still differs visibly from where its algorithm ends."""
+        prompts = self.task.sample(200, seed=0)
+        trace, end = self._trace(prompts), Ridge().trace(prompts)  # without noise: ordinary least squares
+        off = (trace.values - end.values).square().flatten(1).mean(1) / prompts.normalizer()
+        return dict(zip(self.layers, (off > VISIBLE).tolist(), strict=True))
 
 
 def _normal(generator: torch.Generator, *shape: int) -> Tensor:

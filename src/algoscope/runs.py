@@ -24,6 +24,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 CHECKSUM = "sha256"
+CONTROLS = (
+    Path(__file__).parents[2] / "results" / "controls" / "controls.json"
+)  # how the instrument fares where the answer is known
 
 
 class RunError(ValueError):

@@ -18,6 +18,7 @@ import tyro
 COMMANDS = {
     "demo": "Compare two algorithms step by step, print which steps match, and draw it.",
     "train": "Train a model, or a population, on a task. A stopped run goes on where it was.",
+    "identify": "Which algorithm does each layer of a trained model follow?",
     "bench": "How fast this machine trains, against the loop that people usually write.",
 }
 

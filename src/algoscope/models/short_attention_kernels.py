@@ -78,10 +78,9 @@ def attention_backward(
     parts, bias, mixed, sums, above, gradient, tile_sums, length, sequences, scale,
     HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of a tile's queries, then of its keys and values.
+    """Gradients of a tile's queries, then of its keys and values, and their sums over the tile, for the bias.
 
-    The weights are computed again for each of the two, so that no two blocks add to one number and the result does not
-    depend on their order. The gradients of a tile are also summed up, for the bias.
+    The weights are computed twice, so that no two blocks add to one number: the result does not depend on their order.
     """
     tile, tiles = tl.program_id(1), tl.num_programs(1)
     local, columns, stride = tl.arange(0, TILE), tl.arange(0, WIDTH), HEADS * WIDTH

@@ -65,7 +65,7 @@ def _answers(
     y = prompts.y[:, None].expand(-1, len(queries), *prompts.y.shape[1:])
     many = replace(prompts, x=x.flatten(0, 1), y=y.flatten(0, 1))
     parts = []
-    for chunk in chunks(many):
+    for chunk, _ in chunks(many):
         states = reading.states.of(chunk)
         read = [reading.maps[stage](states[stage][:, position])[:, 0] for stage in reading.states.stages]
         parts.append(torch.stack(read))

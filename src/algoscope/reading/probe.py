@@ -16,19 +16,23 @@ from algoscope.trace import Prompts, Trace
 
 CHUNK = 100  # prompts in flight at once
 VALIDATION = 5  # one chunk in so many chooses the ridge penalties
-Columns = Callable[[Prompts], Float[Tensor, "batch points columns targets"]]
+FEWEST = 2 * VALIDATION  # prompts to fit on
+Columns = Float[Tensor, "batch points columns targets"]
+
+
+def nobody(_: int) -> None:
+    """Hears of prompts that are done, and says nothing."""
 
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """What was read on some prompts: the trace of the stages, the columns themselves, and how well they are read.
+    """What was read on some prompts: the trace of the stages, and how well the columns are read.
 
     The gain of a column on a sequence is what is left unread of its null minus what is left unread of the column,
     relative to the column's variance: the mean gain is the held-out R² above the null's. NaN where a column is zero.
     """
 
     trace: Trace
-    columns: Float[Tensor, "columns batch points *target"]
     gains: Float[Tensor, "batch stages columns"]
 
 
@@ -43,31 +47,31 @@ class Reading:
     states: States
     maps: Mapping[str, LinearMap]
     moments: Mapping[str, Moments]
-    columns: Columns | None
     targets: int
 
     def trace(self, prompts: Prompts) -> Trace:
         """What each stage predicts, on prompts that the read-outs should not have seen."""
-        return self.of_targets().read(prompts).trace
+        return self.of_targets().read(prompts, None).trace
 
-    def read(self, prompts: Prompts, first: int = 1, done: Callable[[int], None] = lambda prompts: None) -> Read:
+    def read(
+        self, prompts: Prompts, columns: Columns | None, first: int = 1, done: Callable[[int], None] = nobody
+    ) -> Read:
         """Targets and columns; gains are taken over the positions from `first` on. `done` hears of each chunk."""
-        predicted, given, gained = [], [], []
-        for chunk in chunks(prompts):
-            states, wanted = self.states.of(chunk), _wanted(chunk, self.columns)
+        predicted, gained = [], []
+        for chunk, own in chunks(prompts, columns):
+            states, wanted = self.states.of(chunk), _wanted(chunk, own)
             read = torch.stack([self.maps[stage](states[stage]) for stage in self.states.stages], dim=1)
             predicted.append(read[..., : self.targets])
             unread = self._by_column((read - wanted[:, None])[:, :, first:]).square().sum((2, -1))
             column, null = unread.chunk(2, dim=-1)
             gained.append(null - column)
-            given.append(self._by_column(wanted).chunk(2, dim=-2)[0])
             done(chunk.batch)
         values = torch.cat(predicted).movedim(1, 0).reshape(-1, *prompts.y.shape)
-        columns = torch.cat(given).movedim(-2, 0)
-        power = columns[:, :, first:].square().sum((2, 3)).mean(1)
-        gains = torch.cat(gained) / torch.where(power > 0, power, torch.nan)
-        trace = Trace("the model", values, self.states.stages, prompts)
-        return Read(trace, columns.reshape(-1, *prompts.y.shape), gains)
+        trace, gains = Trace("the model", values, self.states.stages, prompts), torch.cat(gained)
+        if columns is not None:
+            power = columns[:, first:].square().sum((1, 3)).mean(0)
+            gains = gains / torch.where(power > 0, power, torch.nan)
+        return Read(trace, gains)
 
     def scales(self) -> Float[Tensor, "stages columns"]:
         """The factor that brings each column closest to the read-out of each stage."""
@@ -82,10 +86,11 @@ class Reading:
 
     def of_targets(self) -> "Reading":
         """Without the columns."""
-        return replace(self, maps={stage: linear.of(self.targets) for stage, linear in self.maps.items()}, columns=None)
+        return replace(self, maps={stage: linear.of(self.targets) for stage, linear in self.maps.items()})
 
     def _by_column(self, wanted: Tensor) -> Float[Tensor, "*rest columns_and_nulls targets"]:
-        return wanted[..., self.targets :].unflatten(-1, (-1, self.targets)) if self.columns else wanted[..., :0, None]
+        columns = (wanted.shape[-1] - self.targets) // self.targets
+        return wanted[..., self.targets :].unflatten(-1, (columns, self.targets))
 
 
 def probe(
@@ -104,29 +109,28 @@ def probe(
     """
     states = open_model(model, task, stages, norm)
     check_prompts(prompts, task)
-    return fit(states, fit_on, seed).trace(prompts)
+    return fit(states, fitting_prompts(task, fit_on, seed)).trace(prompts)
+
+
+def fitting_prompts(task: Task, fit_on: int, seed: int) -> Prompts:
+    """Prompts for read-outs, which no comparison sees."""
+    arguments.integer("fit_on", fit_on, FEWEST)
+    return task.sample(fit_on, seed, purpose="read-out")
 
 
 def fit(
-    states: States,
-    fit_on: int,
-    seed: int,
-    columns: Columns | None = None,
-    done: Callable[[int], None] = lambda prompts: None,
+    states: States, prompts: Prompts, columns: Columns | None = None, done: Callable[[int], None] = nobody
 ) -> Reading:
-    """Read-outs of the targets and of the columns, in one pass over `fit_on` prompts; `done` hears of each chunk."""
-    arguments.integer("fit_on", fit_on, 2 * VALIDATION)
-    arguments.integer("seed", seed, 0)
-    prompts = states.task.sample(fit_on, seed, purpose="read-out")
+    """Read-outs of the targets and of the columns, in one pass over the prompts; `done` hears of each chunk."""
     train, validation = ({stage: Moments() for stage in states.stages} for _ in range(2))
-    for k, chunk in enumerate(chunks(prompts, max(fit_on // (2 * VALIDATION), 2))):
-        wanted = _wanted(chunk, columns).flatten(0, 1)
+    for k, (chunk, own) in enumerate(chunks(prompts, columns, prompts.batch // VALIDATION)):
+        wanted = _wanted(chunk, own).flatten(0, 1)
         for stage, state in states.of(chunk).items():
             (train if k % VALIDATION else validation)[stage].add(state.flatten(0, 1), wanted)
         done(chunk.batch)
     maps = {stage: solve(train[stage], validation[stage]) for stage in states.stages}
     moments = {stage: train[stage] + validation[stage] for stage in states.stages}
-    return Reading(states, maps, moments, columns, prompts.target_columns.shape[2])
+    return Reading(states, maps, moments, prompts.target_columns.shape[2])
 
 
 def check_prompts(prompts: object, task: Task) -> None:
@@ -139,16 +143,19 @@ def check_prompts(prompts: object, task: Task) -> None:
             raise ValueError(f"prompts must be of the task: {name} of a prompt is {got}, in the task {want}")
 
 
-def chunks(prompts: Prompts, size: int = CHUNK) -> Iterator[Prompts]:
-    """The prompts, few at a time; what is computed of them must not fill the memory."""
-    size = min(size, CHUNK)
-    for x, y in zip(prompts.x.split(size), prompts.y.split(size), strict=True):
-        yield replace(prompts, x=x, y=y)
+def chunks(
+    prompts: Prompts, columns: Columns | None = None, size: int = CHUNK
+) -> Iterator[tuple[Prompts, Columns | None]]:
+    """The prompts and their columns, few at a time: what is computed of them must not fill the memory."""
+    for start in range(0, prompts.batch, size := min(size, CHUNK)):
+        part = slice(start, start + size)
+        chunk = replace(prompts, x=prompts.x[part], y=prompts.y[part])
+        yield chunk, None if columns is None else columns[part]
 
 
 def _wanted(prompts: Prompts, columns: Columns | None) -> Float[Tensor, "batch points targets_columns_nulls"]:
     targets = prompts.target_columns.double().cpu()
     if columns is None:
         return targets
-    extra = columns(prompts).cpu().flatten(2)
+    extra = columns.flatten(2)
     return torch.cat([targets, extra, extra.roll(1, 0)], dim=-1)

@@ -117,7 +117,7 @@ def _hooked(model: nn.Module, stages: Sequence[str] | None) -> tuple[Show, tuple
                 first = output[0] if isinstance(output, tuple | list) else output
                 if not isinstance(first, Tensor):
                     raise ValueError(f"the submodule {name!r} returns {type(first).__name__}, not a tensor")
-                shown[name] = first
+                shown[name] = first.clone()  # a later layer may write into it
 
             return hook
 

@@ -1,0 +1,191 @@
+"""A model and a task in, a verdict out: every applicable algorithm and the null against every stage.
+
+Two kinds of evidence have to agree before a stage is said to be a step of an algorithm.
+
+1. **Errors.** The best linear read-out of the stage makes errors; so does the algorithm. How alike are they? A read-out
+   that is fitted to y stretches what it reads, and noise in a stage shrinks it again. So each step is first scaled to
+   the read-out, by one number fitted on other prompts: an exact planted step then comes back as that step.
+2. **Decodability.** How much of the step itself can be read linearly from the stage, on prompts that the reading never
+   saw, above what can be read of another sequence's?
+
+In both, all steps of all algorithms are judged together, and all that cannot be told from the closest are kept.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from algoscope import algorithms as known
+from algoscope import arguments
+from algoscope.algorithms import Algorithm
+from algoscope.matching import MEASURES, Match, candidates, judge
+from algoscope.matching.compare import positions_at
+from algoscope.progress import Bar
+from algoscope.reading.probe import Columns, Read, chunks, fit, fitting_prompts, nobody
+from algoscope.reading.states import Show, open_model
+from algoscope.tasks import LinearRegression, Task
+from algoscope.trace import Prompts, Stage, Trace
+from algoscope.verdict import StageVerdict, Verdict
+
+GRID = (*range(24), *(round(2 ** (k / 2)) for k in range(10, 25)))  # of slow methods: two steps an octave, to 4,096
+SHORT = tuple(step for step in GRID if step <= 256)
+CONVERGED = 1e-4  # normalized squared distance from a closed form at which a method counts as that: 1% of the targets
+FIRST = 1  # position from which on predictions are compared
+
+
+def applicable(task: Task) -> list[Algorithm]:
+    """The algorithms that a model of this task may have learned."""
+    if not isinstance(task, LinearRegression):
+        raise ValueError(f"algorithms must be given: none are known for the task {type(task).__name__}")
+    found: list[Algorithm] = [
+        known.Newton(steps=24),
+        known.ConjugateGradients(steps=task.dim),
+        known.GradientDescent(GRID),
+        known.GradientDescent(GRID, rate="best"),
+        known.HeavyBall(SHORT),
+        known.Chebyshev(SHORT),
+        known.GradientDescentPlusPlus(steps=12),
+        known.OnlineGradientDescent(),
+        known.OrdinaryLeastSquares(),
+    ]
+    if task.noise:
+        ridge = task.noise**2
+        found += [known.Ridge(), known.Newton(steps=24, ridge=ridge), known.ConjugateGradients(task.dim, ridge=ridge)]
+    return found
+
+
+class Instrument:
+    """Prompts of a task, and on them every step of the algorithms: what any number of models is compared with.
+
+    Read-outs are fitted on `fit_on` prompts, and the comparison is made on `prompts` others.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        algorithms: Sequence[Algorithm] | None = None,
+        prompts: int = 1000,
+        fit_on: int = 1000,
+        seed: int = 0,
+        progress: bool = False,
+    ) -> None:
+        arguments.integer("prompts", prompts, 2)
+        chosen = list(algorithms) if algorithms is not None else applicable(task)
+        names = [algorithm.name for algorithm in chosen]
+        if not chosen or len(set(names)) < len(names):
+            raise ValueError(f"algorithms must be at least one, and different from each other, got {names}")
+        self.task, self.seed = task, seed
+        self.fitting, self.sample = fitting_prompts(task, fit_on, seed), task.sample(prompts, seed)
+        done = _bar(fit_on + prompts, "the algorithms") if progress else nobody
+        self.columns = [_columns(chosen, part, done) for part in (self.fitting, self.sample)]
+        one = replace(self.sample, x=self.sample.x[:1], y=self.sample.y[:1])
+        steps = {algorithm.name: algorithm.trace(one).stages for algorithm in chosen}
+        values = self.columns[1].movedim(2, 0).reshape(-1, *self.sample.y.shape)
+        own = values.split([len(labels) for labels in steps.values()])
+        self.traces = {name: Trace(name, part, steps[name], self.sample) for name, part in zip(steps, own, strict=True)}
+        self.solved = _solved(self.traces)
+
+    def identify(
+        self,
+        model: nn.Module | Show,
+        stages: Sequence[str] | None = None,
+        norm: Literal["none", "each", "last"] = "none",
+        confidence: float = 0.95,
+        progress: bool = False,
+    ) -> Verdict:
+        """Which algorithm each stage of a model follows. `confidence` holds for all its stages together."""
+        states = open_model(model, self.task, stages, norm)
+        done = _bar(self.fitting.batch + self.sample.batch, "the model") if progress else nobody
+        reading = fit(states, self.fitting, self.columns[0], done)
+        read, scales = reading.read(self.sample, self.columns[1], FIRST, done), reading.scales()
+        matches = {measure: self._scaled(read.trace, scales, measure) for measure in ("errors", "distance")}
+        matches["decodability"] = self._decoded(read)
+        each = 1 - (1 - confidence) / len(states.stages)
+        error = read.trace.normalized_error()[:, -1].tolist()
+        found = []
+        for stage, last in zip(states.stages, error, strict=True):
+            kept = (tuple(candidates(matches[kind], stage, each)) for kind in ("errors", "decodability"))
+            found.append(StageVerdict(stage, last, *kept, solved=self.solved))
+        return Verdict(tuple(found), read.trace, self.traces, matches, confidence)
+
+    def _scaled(self, trace: Trace, scales: Float[Tensor, "stages columns"], measure: str) -> dict[str, Match]:
+        """Each stage against the steps of each algorithm, which are scaled to it."""
+        at, chosen = positions_at(trace.prompts, "all", FIRST), MEASURES[measure]
+        own = scales.split([len(other) for other in self.traces.values()], dim=1)
+        found = {}
+        for (name, other), factors in zip(self.traces.items(), own, strict=True):
+            values, null = [], []
+            for stage, factor in zip(trace.stages, factors, strict=True):
+                scaled = other.values * factor.reshape(-1, *[1] * (other.values.ndim - 1))
+                values.append(chosen.per_sequence(trace.select([stage]), replace(other, values=scaled), at))
+                null.append(chosen.per_sequence(trace.select([stage]), chosen.null(other), at)[..., 0])
+            found[name] = self._judge(trace, other, measure, torch.cat(values, 1), torch.cat(null, 1))
+        return found
+
+    def _decoded(self, read: Read) -> dict[str, Match]:
+        """The gains are above the null's already."""
+        own = read.gains.split([len(other) for other in self.traces.values()], dim=2)
+        null = torch.zeros(read.gains.shape[:2], dtype=torch.float64)
+        pairs = zip(self.traces.values(), own, strict=True)
+        return {other.name: self._judge(read.trace, other, "decodability", part, null) for other, part in pairs}
+
+    def _judge(self, trace: Trace, other: Trace, measure: str, values: Tensor, null: Tensor) -> Match:
+        stages = (trace.stages, other.stages)
+        return judge((trace.name, other.name), stages, measure, values, null, first=FIRST, seed=self.seed)
+
+
+def identify(
+    model: nn.Module | Show,
+    task: Task,
+    algorithms: Sequence[Algorithm] | None = None,
+    prompts: int = 1000,
+    fit_on: int = 1000,
+    seed: int = 0,
+    stages: Sequence[str] | None = None,
+    norm: Literal["none", "each", "last"] = "none",
+    confidence: float = 0.95,
+    progress: bool = False,
+) -> Verdict:
+    """Which algorithm each stage of a model follows: an `Instrument` for the task, applied to one model.
+
+    `model`, `stages` and `norm` are as in `ag.probe`; `algorithms` are all that apply to the task.
+    """
+    open_model(model, task, stages, norm)  # complains early
+    instrument = Instrument(task, algorithms, prompts, fit_on, seed, progress)
+    return instrument.identify(model, stages, norm, confidence, progress)
+
+
+def _solved(traces: Mapping[str, Trace]) -> dict[tuple[str, Stage], tuple[str, Stage]]:
+    """The steps of iterations that equal a closed form on every prompt, and which."""
+    found: dict[tuple[str, Stage], tuple[str, Stage]] = {}
+    for closed in (trace for trace in traces.values() if len(trace) == 1):
+        for other in (trace for trace in traces.values() if len(trace) > 1):
+            off = (other.values - closed.values).square().flatten(1).mean(1) / closed.prompts.normalizer()
+            equal = (off <= CONVERGED).tolist()
+            found |= {(other.name, step): (closed.name, closed.stages[0])
+                      for step, same in zip(other.stages, equal, strict=True) if same}  # fmt: skip
+    return found
+
+
+def _columns(chosen: Sequence[Algorithm], prompts: Prompts, done: Callable[[int], None]) -> Columns:
+    """Every step of every algorithm, made in chunks: the weights behind all of them would fill the memory."""
+    parts = []
+    for chunk, _ in chunks(prompts):
+        values = torch.cat([algorithm.trace(chunk).values for algorithm in chosen])
+        parts.append(values.reshape(-1, *chunk.target_columns.shape).movedim(0, 2))
+        done(chunk.batch)
+    return torch.cat(parts)
+
+
+def _bar(total: int, what: str) -> Callable[[int], None]:
+    bar, seen = Bar(total, unit="prompts"), [0]
+
+    def done(count: int) -> None:
+        seen[0] += count
+        bar.show(seen[0], what)
+
+    return done

@@ -1,0 +1,148 @@
+"""What the evidence says about a model, stage by stage and in words, and never more than that."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from algoscope.matching import Candidate, Match, RateLaw, rate_law
+from algoscope.trace import Stage, Trace
+
+
+@dataclass(frozen=True)
+class StageVerdict:
+    """What one stage may be.
+
+    `errors` and `decodability` hold the steps that cannot be told from the closest by each kind of evidence, closest
+    first; none where nothing beats the null. `solved` are the steps that have become a closed form, and which.
+    """
+
+    stage: Stage
+    error: float  # normalized, at the last position
+    errors: tuple[Candidate, ...]
+    decodability: tuple[Candidate, ...]
+    solved: Mapping[tuple[str, Stage], tuple[str, Stage]]
+
+    @property
+    def null(self) -> bool:
+        """Nothing was found here."""
+        return not self.errors or not self.decodability
+
+    @property
+    def agreed(self) -> tuple[tuple[str, Stage], ...]:
+        """The steps that both kinds of evidence keep, as (algorithm, step), closest by its errors first.
+
+        A method that has converged is named by what it has converged to.
+        """
+        kept = [[(found.name, found.step) for found in kind] for kind in (self.errors, self.decodability)]
+        errors, other = (dict.fromkeys(self.solved.get(pair, pair) for pair in kind) for kind in kept)
+        return tuple(pair for pair in errors if pair in other)
+
+    @property
+    def certain(self) -> bool:
+        """One step of one algorithm is closest, and no other of those compared can be told from it."""
+        return len(self.agreed) == 1
+
+    def steps(self, name: str) -> list[Stage]:
+        """The steps of an algorithm that this stage may be."""
+        return [step for algorithm, step in self.agreed if algorithm == name]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The evidence, and what it says.
+
+    `trace` is what the stages predict and `traces` what the algorithms do, unscaled, on the same prompts. `matches` are
+    by measure ("errors", "distance", "decodability") and by algorithm.
+    """
+
+    stages: tuple[StageVerdict, ...]
+    trace: Trace
+    traces: Mapping[str, Trace]
+    matches: Mapping[str, Mapping[str, Match]]
+    confidence: float
+
+    @cached_property
+    def laws(self) -> dict[str, RateLaw]:
+        """How the matching step of each algorithm grows, by its errors."""
+        return {name: rate_law(match) for name, match in self.matches["errors"].items() if len(match.steps) > 2}
+
+    def __repr__(self) -> str:
+        return f"Verdict({self.text})"
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The algorithms that are among the closest at most of the stages that hold something, most often first."""
+        held = [found for found in self.stages if not found.null]
+        counts = {name: sum(bool(found.steps(name)) for found in held) for name in self.traces}
+        most = max(counts.values(), default=0)
+        return tuple(sorted((n for n in counts if counts[n] and 2 * counts[n] >= most), key=lambda n: -counts[n]))
+
+    @property
+    def text(self) -> str:
+        """One paragraph."""
+        held = [found for found in self.stages if not found.null]
+        if not held:
+            return (
+                f"No stage holds a prediction that beats the null: none of the {len(self.traces)} algorithms was found."
+            )
+        sentences = [self._empty(), *self._closest(held), self._rates(), self._rest(held)]
+        return " ".join(sentence for sentence in sentences if sentence)
+
+    def _empty(self) -> str:
+        empty = [found.stage for found in self.stages if found.null]
+        return f"Nothing was found at {spans(empty, self.trace.stages)}." if empty else ""
+
+    def _closest(self, held: Sequence[StageVerdict]) -> list[str]:
+        """Which algorithms are closest where."""
+        sentences = []
+        for name in self.named:
+            alone = [found.stage for found in held if {other for other, _ in found.agreed} == {name}]
+            tied = [found.stage for found in held if found.steps(name) and found.stage not in alone]
+            parts = []
+            if alone:
+                parts.append(f"is closest at {spans(alone, self.trace.stages)}")
+            if tied:
+                parts.append(f"cannot be told from the closest at {spans(tied, self.trace.stages)}")
+            sentences.append(f"{name} {' and '.join(parts)}.")
+        torn = [found.stage for found in held if not found.agreed]
+        if torn:
+            sentences.append(f"At {spans(torn, self.trace.stages)} errors and decodability name different steps.")
+        return sentences
+
+    def _rates(self) -> str:
+        """How the matching steps grow."""
+        told = []
+        for name, law in self.laws.items():
+            times = f"{law.growth:.2f} ({self.confidence:.0%} {law.low:.2f} to {law.high:.2f})"
+            where = spans(law.used, self.trace.stages)
+            if law.law == "linear" and law.low > 0:
+                told.append(f"{name} would advance {times} steps a stage over {where}")
+            elif law.law == "exponential" and law.low > 1:
+                told.append(f"{name} would need {times} times as many steps at each further stage over {where}")
+        return f"By the steps that fit best, {'; '.join(told)}." if told else ""
+
+    def _rest(self, held: Sequence[StageVerdict]) -> str:
+        rejected = [name for name in self.traces if not any(found.steps(name) for found in held)]
+        return f"Never among the closest: {', '.join(rejected)}." if rejected else ""
+
+
+def spans(stages: Sequence[object], order: Sequence[Stage]) -> str:
+    """Stages in words: "layers 3–9 and layer 12"."""
+    places = sorted(order.index(stage) for stage in order if stage in stages)
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    words = []
+    for run in runs:
+        first, last = str(order[run[0]]), str(order[run[-1]])
+        kind, _, number = last.rpartition(" ")
+        if len(run) == 1:
+            words.append(first)
+        elif kind and first.startswith(f"{kind} "):
+            words.append(f"{kind}s {first.removeprefix(kind).strip()}–{number}")
+        else:
+            words.append(f"{first} to {last}")
+    return " and ".join(words)

@@ -1,0 +1,146 @@
+"""The instrument on models whose answer is known."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import algoscope as ag
+from algoscope.algorithms import ConjugateGradients, GradientDescent, Newton, OnlineGradientDescent, Ridge
+from algoscope.controls import Planted
+from algoscope.instrument import Instrument, applicable
+from algoscope.models import Transformer
+from algoscope.verdict import spans
+
+TASK = ag.tasks.LinearRegression(dim=5, examples=20)
+NOISY = ag.tasks.LinearRegression(dim=5, examples=20, noise=0.5)
+
+
+@pytest.fixture(scope="module")
+def instrument() -> Instrument:
+    return Instrument(TASK, prompts=300, fit_on=300)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("algorithm", [Newton([1, 3, 5]), ConjugateGradients([1, 2, 3]), OnlineGradientDescent()])
+def test_planted_steps_are_named(instrument, algorithm, noise):
+    planted = Planted(TASK, algorithm, noise, seed=3)
+    verdict = instrument.identify(planted)
+    truth = [((algorithm.name, step),) for step in planted.layers.values()]
+    assert [found.agreed for found in verdict.stages] == truth
+    assert verdict.named == (algorithm.name,)
+    assert f"{algorithm.name} is closest at" in verdict.text
+
+
+def test_the_rate_of_a_planted_model_is_found(instrument):
+    verdict = instrument.identify(Planted(TASK, Newton([2, 4, 6, 8]), 0.1))
+    law = verdict.laws["Newton"]
+    assert law.law == "linear"
+    assert law.growth == pytest.approx(2, abs=0.1)
+    assert verdict.laws["GradientDescent"].law == "exponential"
+
+
+def test_what_cannot_be_told_apart_is_a_tie(instrument):
+    """The first steps of three methods are the same function up to its scale, and a converged method is its limit."""
+    first = instrument.identify(Planted(TASK, GradientDescent([1], rate="best"))).stages[0]
+    assert {("GradientDescent(rate=best)", 1), ("Chebyshev", 1), ("GradientDescentPlusPlus", 1)} == set(first.agreed)
+    assert not first.certain
+    last = instrument.identify(Planted(TASK, ConjugateGradients([5]))).stages[0]
+    assert ("OrdinaryLeastSquares", 0) in last.agreed
+
+
+def test_ridge_is_named():
+    verdict = Instrument(NOISY, prompts=300, fit_on=300).identify(Planted(NOISY, Ridge()))
+    assert verdict.stages[0].agreed[0] == ("Ridge", 0)
+    assert ("OrdinaryLeastSquares", 0) not in verdict.stages[0].agreed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_found_where_nothing_is(instrument, seed):
+    shuffled = Planted(TASK, Newton([1, 3, 5]), seed=seed, shuffled=True)
+    network = Transformer(layers=2, heads=2, width=16).build(
+        TASK.inputs, TASK.outputs, TASK.length, torch.Generator().manual_seed(seed)
+    )
+    for model in (shuffled, network):
+        verdict = instrument.identify(model)
+        assert all(found.null for found in verdict.stages)
+        assert verdict.named == ()
+        assert verdict.text.startswith("No stage holds a prediction that beats the null")
+
+
+def test_planted_models_are_functions_and_hide_what_they_hold():
+    planted, tokens = Planted(TASK, Newton([4])), TASK.encode(*(getattr(TASK.sample(8, seed=0), n) for n in "xy"))
+    state = planted(tokens)["layer 1"]
+    assert torch.equal(state, planted(tokens)["layer 1"])
+    exact = Newton([4]).trace(TASK.sample(8, seed=0)).values[0]
+    by_coordinate = [
+        torch.corrcoef(torch.stack([state[:, ::2, k].flatten(), exact.flatten()]))[0, 1].abs()
+        for k in range(planted.width)
+    ]
+    assert float(torch.stack(by_coordinate).max()) < 0.7  # rotated: no coordinate is the prediction
+
+
+def test_a_model_of_ones_own_is_identified_through_the_public_interface():
+    class Own(torch.nn.Module):
+        """Runs two Newton steps by matrix products and shows them in a wide state."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = torch.nn.Identity(), torch.nn.Identity()
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            prompts = ag.Prompts(tokens[:, ::2, :5], torch.nn.functional.pad(tokens[:, 1::2, 0], (0, 1)))
+            values = Newton([3, 6]).trace(prompts).values
+            state = torch.zeros(*tokens.shape[:2], 3, dtype=torch.float64)
+            for value, stage in zip(values, (self.first, self.second), strict=True):
+                state[:, ::2, 1] = value
+                state = stage(state.clone())
+            return state
+
+    verdict = ag.identify(Own(), TASK, stages=["first", "second"], prompts=200, fit_on=200)
+    assert [found.agreed for found in verdict.stages] == [(("Newton", 3),), (("Newton", 6),)]
+
+
+@pytest.mark.parametrize(
+    ("stages", "words"),
+    [
+        (["layer 1", "layer 2", "layer 4"], "layers 1–2 and layer 4"),
+        (["embedding", "layer 1"], "embedding to layer 1"),
+        (["layer 3"], "layer 3"),
+    ],
+)
+def test_stages_in_words(stages, words):
+    assert spans(stages, ("embedding", "layer 1", "layer 2", "layer 3", "layer 4")) == words
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_wrong_use_is_named_in_one_line():
+    planted = Planted(TASK, Newton([1]))
+    with pytest.raises(ValueError, match="algorithms must be at least one, and different"):
+        ag.identify(planted, TASK, algorithms=[Newton(3), Newton(5)])
+    with pytest.raises(ValueError, match="algorithms must be at least one"):
+        ag.identify(planted, TASK, algorithms=[])
+    with pytest.raises(ValueError, match="prompts must be an integer >= 2"):
+        ag.identify(planted, TASK, prompts=1)
+    with pytest.raises(ValueError, match="task must be a task"):
+        ag.identify(planted, "regression")  # pyright: ignore[reportArgumentType]
+
+
+def test_applicable_algorithms_are_all_different():
+    for task in (TASK, NOISY):
+        names = [algorithm.name for algorithm in applicable(task)]
+        assert len(set(names)) == len(names)
+    assert "Ridge" not in {algorithm.name for algorithm in applicable(TASK)}
+
+
+def test_the_measured_rates_of_the_instrument_hold_what_is_promised():
+    """The numbers that `algoscope identify` prints, measured by `python -m benchmarks.controls`."""
+    from algoscope import runs
+
+    rates = runs.read_json(Path(runs.CONTROLS))["rates"]
+    assert isinstance(rates, dict)
+    assert rates["planted"]["models"] >= 200
+    assert rates["planted"]["certain"]["rate"] >= 0.6
+    assert rates["planted"]["right_when_certain"]["rate"] >= 0.95
+    assert rates["false_alarms"]["all"]["models"] >= 200
+    assert rates["false_alarms"]["all"]["rate"] <= 0.05
