@@ -23,7 +23,7 @@ from algoscope import algorithms as known
 from algoscope import arguments
 from algoscope.algorithms import Algorithm
 from algoscope.matching import MEASURES, Match, candidates, judge
-from algoscope.matching.compare import positions_at
+from algoscope.matching.compare import Positions, positions_at
 from algoscope.progress import Bar
 from algoscope.reading.probe import Columns, Read, chunks, fit, fitting_prompts, nobody
 from algoscope.reading.states import Show, open_model
@@ -61,7 +61,8 @@ def applicable(task: Task) -> list[Algorithm]:
 class Instrument:
     """Prompts of a task, and on them every step of the algorithms: what any number of models is compared with.
 
-    Read-outs are fitted on `fit_on` prompts, and the comparison is made on `prompts` others.
+    Read-outs are fitted on `fit_on` prompts, and the comparison is made on `prompts` others, at the `positions` "all"
+    (but t = 0, where nothing has been seen), "t<dim", "t>=dim", or one position t.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Instrument:
         prompts: int = 1000,
         fit_on: int = 1000,
         seed: int = 0,
+        positions: Positions = "all",
         progress: bool = False,
     ) -> None:
         arguments.integer("prompts", prompts, 2)
@@ -78,8 +80,9 @@ class Instrument:
         names = [algorithm.name for algorithm in chosen]
         if not chosen or len(set(names)) < len(names):
             raise ValueError(f"algorithms must be at least one, and different from each other, got {names}")
-        self.task, self.seed = task, seed
+        self.task, self.seed, self.positions = task, seed, positions
         self.fitting, self.sample = fitting_prompts(task, fit_on, seed), task.sample(prompts, seed)
+        self.at = positions_at(self.sample, positions, FIRST)
         done = _bar(fit_on + prompts, "the algorithms") if progress else nobody
         self.columns = [_columns(chosen, part, done) for part in (self.fitting, self.sample)]
         one = replace(self.sample, x=self.sample.x[:1], y=self.sample.y[:1])
@@ -100,8 +103,8 @@ class Instrument:
         """Which algorithm each stage of a model follows. `confidence` holds for all its stages together."""
         states = open_model(model, self.task, stages, norm)
         done = _bar(self.fitting.batch + self.sample.batch, "the model") if progress else nobody
-        reading = fit(states, self.fitting, self.columns[0], done)
-        read, scales = reading.read(self.sample, self.columns[1], FIRST, done), reading.scales()
+        reading = fit(states, self.fitting, self.columns[0], self.at, done)
+        read, scales = reading.read(self.sample, self.columns[1], done), reading.scales()
         matches = {measure: self._scaled(read.trace, scales, measure) for measure in ("errors", "distance")}
         matches["decodability"] = self._decoded(read)
         each = 1 - (1 - confidence) / len(states.stages)
@@ -114,15 +117,15 @@ class Instrument:
 
     def _scaled(self, trace: Trace, scales: Float[Tensor, "stages columns"], measure: str) -> dict[str, Match]:
         """Each stage against the steps of each algorithm, which are scaled to it."""
-        at, chosen = positions_at(trace.prompts, "all", FIRST), MEASURES[measure]
+        chosen = MEASURES[measure]
         own = scales.split([len(other) for other in self.traces.values()], dim=1)
         found = {}
         for (name, other), factors in zip(self.traces.items(), own, strict=True):
             values, null = [], []
             for stage, factor in zip(trace.stages, factors, strict=True):
                 scaled = other.values * factor.reshape(-1, *[1] * (other.values.ndim - 1))
-                values.append(chosen.per_sequence(trace.select([stage]), replace(other, values=scaled), at))
-                null.append(chosen.per_sequence(trace.select([stage]), chosen.null(other), at)[..., 0])
+                values.append(chosen.per_sequence(trace.select([stage]), replace(other, values=scaled), self.at))
+                null.append(chosen.per_sequence(trace.select([stage]), chosen.null(other), self.at)[..., 0])
             found[name] = self._judge(trace, other, measure, torch.cat(values, 1), torch.cat(null, 1))
         return found
 
@@ -135,7 +138,8 @@ class Instrument:
 
     def _judge(self, trace: Trace, other: Trace, measure: str, values: Tensor, null: Tensor) -> Match:
         stages = (trace.stages, other.stages)
-        return judge((trace.name, other.name), stages, measure, values, null, first=FIRST, seed=self.seed)
+        names = (trace.name, other.name)
+        return judge(names, stages, measure, values, null, self.positions, FIRST, seed=self.seed)
 
 
 def identify(
@@ -147,15 +151,16 @@ def identify(
     seed: int = 0,
     stages: Sequence[str] | None = None,
     norm: Literal["none", "each", "last"] = "none",
+    positions: Positions = "all",
     confidence: float = 0.95,
     progress: bool = False,
 ) -> Verdict:
     """Which algorithm each stage of a model follows: an `Instrument` for the task, applied to one model.
 
-    `model`, `stages` and `norm` are as in `ag.probe`; `algorithms` are all that apply to the task.
+    `model`, `stages` and `norm` are as in `ag.probe`; by default, `algorithms` are all that apply to the task.
     """
     open_model(model, task, stages, norm)  # complains early
-    instrument = Instrument(task, algorithms, prompts, fit_on, seed, progress)
+    instrument = Instrument(task, algorithms, prompts, fit_on, seed, positions, progress)
     return instrument.identify(model, stages, norm, confidence, progress)
 
 

@@ -122,7 +122,8 @@ class Verdict:
         return f"By the steps that fit best, {'; '.join(told)}." if told else ""
 
     def _rest(self, held: Sequence[StageVerdict]) -> str:
-        rejected = [name for name in self.traces if not any(found.steps(name) for found in held)]
+        near = {found.name for stage in held for found in (*stage.errors, *stage.decodability)}
+        rejected = [name for name in self.traces if name not in near and not any(f.steps(name) for f in held)]
         return f"Never among the closest: {', '.join(rejected)}." if rejected else ""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from algoscope import arguments
@@ -41,35 +41,34 @@ class Reading:
     """The states of a model, and for each stage a linear map to the targets, to columns, and to the columns' nulls.
 
     Columns are what else may be read: the steps of algorithms, each with as many coordinates as the target. The null of
-    a column is the same column of another sequence. `moments` are those that the maps were fitted to.
+    a column is the same column of another sequence. The maps were fitted to the positions `at`, with these `moments`.
     """
 
     states: States
     maps: Mapping[str, LinearMap]
     moments: Mapping[str, Moments]
     targets: int
+    at: Bool[Tensor, "positions"]
 
     def trace(self, prompts: Prompts) -> Trace:
         """What each stage predicts, on prompts that the read-outs should not have seen."""
         return self.of_targets().read(prompts, None).trace
 
-    def read(
-        self, prompts: Prompts, columns: Columns | None, first: int = 1, done: Callable[[int], None] = nobody
-    ) -> Read:
-        """Targets and columns; gains are taken over the positions from `first` on. `done` hears of each chunk."""
+    def read(self, prompts: Prompts, columns: Columns | None, done: Callable[[int], None] = nobody) -> Read:
+        """Targets and columns; `done` hears of each chunk."""
         predicted, gained = [], []
         for chunk, own in chunks(prompts, columns):
             states, wanted = self.states.of(chunk), _wanted(chunk, own)
             read = torch.stack([self.maps[stage](states[stage]) for stage in self.states.stages], dim=1)
             predicted.append(read[..., : self.targets])
-            unread = self._by_column((read - wanted[:, None])[:, :, first:]).square().sum((2, -1))
+            unread = self._by_column((read - wanted[:, None])[:, :, self.at]).square().sum((2, -1))
             column, null = unread.chunk(2, dim=-1)
             gained.append(null - column)
             done(chunk.batch)
         values = torch.cat(predicted).movedim(1, 0).reshape(-1, *prompts.y.shape)
         trace, gains = Trace("the model", values, self.states.stages, prompts), torch.cat(gained)
         if columns is not None:
-            power = columns[:, first:].square().sum((1, 3)).mean(0)
+            power = columns[:, self.at].square().sum((1, 3)).mean(0)
             gains = gains / torch.where(power > 0, power, torch.nan)
         return Read(trace, gains)
 
@@ -119,18 +118,23 @@ def fitting_prompts(task: Task, fit_on: int, seed: int) -> Prompts:
 
 
 def fit(
-    states: States, prompts: Prompts, columns: Columns | None = None, done: Callable[[int], None] = nobody
+    states: States,
+    prompts: Prompts,
+    columns: Columns | None = None,
+    at: Bool[Tensor, "positions"] | None = None,
+    done: Callable[[int], None] = nobody,
 ) -> Reading:
-    """Read-outs of the targets and of the columns, in one pass over the prompts; `done` hears of each chunk."""
+    """Read-outs of the targets and of the columns at some positions, by default all, in one pass over the prompts."""
+    at = torch.ones(prompts.positions, dtype=torch.bool) if at is None else at
     train, validation = ({stage: Moments() for stage in states.stages} for _ in range(2))
     for k, (chunk, own) in enumerate(chunks(prompts, columns, prompts.batch // VALIDATION)):
-        wanted = _wanted(chunk, own).flatten(0, 1)
+        wanted = _wanted(chunk, own)[:, at].flatten(0, 1)
         for stage, state in states.of(chunk).items():
-            (train if k % VALIDATION else validation)[stage].add(state.flatten(0, 1), wanted)
+            (train if k % VALIDATION else validation)[stage].add(state[:, at].flatten(0, 1), wanted)
         done(chunk.batch)
     maps = {stage: solve(train[stage], validation[stage]) for stage in states.stages}
     moments = {stage: train[stage] + validation[stage] for stage in states.stages}
-    return Reading(states, maps, moments, prompts.target_columns.shape[2])
+    return Reading(states, maps, moments, prompts.target_columns.shape[2], at)
 
 
 def check_prompts(prompts: object, task: Task) -> None:

@@ -1,0 +1,67 @@
+"""A stream with named places, and weights written by those names."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from algoscope.models.transformer import Attention, Block, Mlp, TransformerNetwork
+
+Row = Mapping[str, Tensor]  # by place: a matrix from that place
+
+
+class Stream:
+    """Places of a residual stream, each some coordinates wide, one after the other."""
+
+    def __init__(self, **widths: int) -> None:
+        self.places: dict[str, slice] = {}
+        self.width = 0
+        for name, width in widths.items():
+            self.places[name] = slice(self.width, self.width + width)
+            self.width += width
+
+    def __getitem__(self, name: str) -> slice:
+        return self.places[name]
+
+    def size(self, name: str) -> int:
+        return self.places[name].stop - self.places[name].start
+
+
+@torch.no_grad()
+def clear(network: TransformerNetwork) -> None:
+    """All weights to zero: a block then does nothing."""
+    for parameter in network.parameters():
+        parameter.zero_()
+
+
+@torch.no_grad()
+def write_head(block: nn.Module, head: int, stream: Stream, query: Row, key: Row, value: Row, output: Row) -> None:
+    """One head of a block: what it asks for, what it is asked by, what it carries, and where it puts that."""
+    assert isinstance(block, Block)
+    attention: Attention = block.attention
+    width = attention.output.in_features
+    size = width // attention.heads
+    own = slice(head * size, (head + 1) * size)
+    for k, row in enumerate((query, key, value)):
+        part = attention.queries_keys_values.weight[k * width : (k + 1) * width][own]
+        for place, matrix in row.items():
+            part[: matrix.shape[0], stream[place]] = matrix * (size**0.5 if k == 0 else 1.0)  # undoes 1/√size
+    for place, matrix in output.items():
+        attention.output.weight[stream[place], own][:, : matrix.shape[1]] = matrix
+
+
+@torch.no_grad()
+def write_linear_mlp(block: nn.Module, stream: Stream, changes: Mapping[tuple[str, str], float]) -> None:
+    """An MLP that adds factor times one place to another, exactly: a = ReLU(a) − ReLU(−a). Keys are (to, from)."""
+    assert isinstance(block, Block)
+    assert isinstance(block.mlp, Mlp)
+    up, down, used = block.mlp.up.weight, block.mlp.down.weight, 0
+    for source in dict.fromkeys(source for _, source in changes):
+        size = stream.size(source)
+        identity = torch.eye(size, dtype=up.dtype)
+        for sign in (1.0, -1.0):
+            rows = slice(used, used + size)
+            up[rows, stream[source]] = sign * identity
+            for target in (target for target, other in changes if other == source):
+                down[stream[target], rows] = sign * changes[target, source] * identity
+            used += size
