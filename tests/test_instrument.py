@@ -29,7 +29,8 @@ def test_planted_steps_are_named(instrument, algorithm, noise):
     truth = [((algorithm.name, step),) for step in planted.layers.values()]
     assert [found.agreed for found in verdict.stages] == truth
     assert verdict.named == (algorithm.name,)
-    assert f"{algorithm.name} is closest at" in verdict.text
+    assert all(found.certain for found in verdict.stages)
+    assert f"{algorithm.name} is what computes" in verdict.text
 
 
 def test_the_rate_of_a_planted_model_is_found(instrument):
@@ -49,10 +50,21 @@ def test_what_cannot_be_told_apart_is_a_tie(instrument):
     assert ("OrdinaryLeastSquares", 0) in last.agreed
 
 
+@pytest.mark.parametrize("algorithm", [Newton([1, 3, 5]), ConjugateGradients([1, 2, 3])])
+def test_what_is_not_on_the_list_is_not_claimed(algorithm):
+    """The closest of the others is found, and said to be only that."""
+    others = [other for other in applicable(TASK) if type(other) is not type(algorithm)]
+    verdict = Instrument(TASK, others, prompts=300, fit_on=300).identify(Planted(TASK, algorithm, 0.1))
+    assert all(found.errors for found in verdict.stages)
+    assert not any(found.certain or found.exact for found in verdict.stages)
+    assert "None of them is all of it" in verdict.text
+    assert "is what computes" not in verdict.text
+
+
 def test_ridge_is_named():
     verdict = Instrument(NOISY, prompts=300, fit_on=300).identify(Planted(NOISY, Ridge()))
-    assert verdict.stages[0].agreed[0] == ("Ridge", 0)
-    assert ("OrdinaryLeastSquares", 0) not in verdict.stages[0].agreed
+    assert verdict.stages[0].agreed == (("Ridge", 0),)
+    assert verdict.stages[0].certain
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -8,9 +8,13 @@ Two kinds of evidence have to agree before a stage is said to be a step of an al
 2. **Decodability.** How much of the step itself can be read linearly from the stage, on prompts that the reading never
    saw, above what can be read of another sequence's?
 
-In both, all steps of all algorithms are judged together, and all that cannot be told from the closest are kept.
+In both, all steps of all algorithms are judged together, and all that cannot be told from the closest are kept. The
+closest is not yet the right one: the right one may not be among those compared. So a third question is asked: does a
+mixture of all known steps predict more of the stage than the closest step alone? Where it does, the stage is something
+else, and the step is only the closest.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -22,9 +26,11 @@ from torch import Tensor, nn
 from algoscope import algorithms as known
 from algoscope import arguments
 from algoscope.algorithms import Algorithm
-from algoscope.matching import MEASURES, Match, candidates, judge
+from algoscope.matching import MEASURES, Candidate, Match, candidates, judge
+from algoscope.matching.bootstrap import interval, resampling
 from algoscope.matching.compare import Positions, positions_at
 from algoscope.progress import Bar
+from algoscope.reading.moments import LinearMap
 from algoscope.reading.probe import Columns, Read, chunks, fit, fitting_prompts, nobody
 from algoscope.reading.states import Show, open_model
 from algoscope.tasks import LinearRegression, Task
@@ -34,6 +40,7 @@ from algoscope.verdict import StageVerdict, Verdict
 GRID = (*range(24), *(round(2 ** (k / 2)) for k in range(10, 25)))  # of slow methods: two steps an octave, to 4,096
 SHORT = tuple(step for step in GRID if step <= 256)
 CONVERGED = 1e-4  # normalized squared distance from a closed form at which a method counts as that: 1% of the targets
+RESAMPLES = 1000
 FIRST = 1  # position from which on predictions are compared
 
 
@@ -108,12 +115,31 @@ class Instrument:
         matches = {measure: self._scaled(read.trace, scales, measure) for measure in ("errors", "distance")}
         matches["decodability"] = self._decoded(read)
         each = 1 - (1 - confidence) / len(states.stages)
-        error = read.trace.normalized_error()[:, -1].tolist()
+        error, mixed = read.trace.normalized_error()[:, -1].tolist(), self._mixtures(read.trace, reading.by_columns())
         found = []
-        for stage, last in zip(states.stages, error, strict=True):
-            kept = (tuple(candidates(matches[kind], stage, each)) for kind in ("errors", "decodability"))
-            found.append(StageVerdict(stage, last, *kept, solved=self.solved))
+        for i, stage in enumerate(states.stages):
+            kept = [tuple(candidates(matches[kind], stage, each)) for kind in ("errors", "decodability")]
+            beyond = self._beyond(read.trace.values[i], mixed[i], kept[0], scales[i], each)
+            found.append(StageVerdict(stage, error[i], kept[0], kept[1], beyond, self.solved))
         return Verdict(tuple(found), read.trace, self.traces, matches, confidence)
+
+    def _mixtures(self, trace: Trace, explain: LinearMap) -> Float[Tensor, "stages batch points *target"]:
+        """The mixture of all steps that comes closest to each stage."""
+        return explain(self.columns[1].movedim(2, 3)).movedim(3, 0).reshape(trace.values.shape)
+
+    def _beyond(
+        self, read: Tensor, mixed: Tensor, kept: tuple[Candidate, ...], scales: Tensor, confidence: float
+    ) -> tuple[float, float, float]:
+        """Share of what a stage predicts that the closest step misses and a mixture of steps does not; its interval."""
+        if not kept:
+            return math.nan, math.nan, math.nan
+        names = [(name, step) for name, trace in self.traces.items() for step in trace.stages]
+        place = names.index((kept[0].name, kept[0].step))
+        closest = scales[place] * self.columns[1][:, :, place].reshape(read.shape)
+        off = [(read - part)[:, self.at].square().flatten(1).sum(1) for part in (closest, mixed)]
+        missed = (off[0] - off[1]) / read[:, self.at].square().flatten(1).sum(1).mean()
+        low, high = interval(missed[:, None], resampling(len(missed), RESAMPLES, self.seed), confidence)
+        return float(missed.mean()), float(low), float(high)
 
     def _scaled(self, trace: Trace, scales: Float[Tensor, "stages columns"], measure: str) -> dict[str, Match]:
         """Each stage against the steps of each algorithm, which are scaled to it."""

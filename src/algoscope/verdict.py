@@ -7,19 +7,24 @@ from functools import cached_property
 from algoscope.matching import Candidate, Match, RateLaw, rate_law
 from algoscope.trace import Stage, Trace
 
+MISSED = 0.001  # share of a stage's predictions that a step may miss and still be called that step
+
 
 @dataclass(frozen=True)
 class StageVerdict:
     """What one stage may be.
 
     `errors` and `decodability` hold the steps that cannot be told from the closest by each kind of evidence, closest
-    first; none where nothing beats the null. `solved` are the steps that have become a closed form, and which.
+    first; none where nothing beats the null. `beyond` is the share of what the stage predicts that the closest step
+    misses and a mixture of all the steps does not, with its interval: where it is zero, nothing that is known adds to
+    that step, whatever the noise. `solved` are the steps that have become a closed form, and which.
     """
 
     stage: Stage
     error: float  # normalized, at the last position
     errors: tuple[Candidate, ...]
     decodability: tuple[Candidate, ...]
+    beyond: tuple[float, float, float]
     solved: Mapping[tuple[str, Stage], tuple[str, Stage]]
 
     @property
@@ -39,8 +44,13 @@ class StageVerdict:
 
     @property
     def certain(self) -> bool:
-        """One step of one algorithm is closest, and no other of those compared can be told from it."""
-        return len(self.agreed) == 1
+        """It is one step of one algorithm: no other is as close, and nothing that is known adds to it."""
+        return len(self.agreed) == 1 and self.exact
+
+    @property
+    def exact(self) -> bool:
+        """Nothing that is known adds to the closest step: the stage may be that step and noise."""
+        return not self.null and self.beyond[1] <= MISSED
 
     def steps(self, name: str) -> list[Stage]:
         """The steps of an algorithm that this stage may be."""
@@ -93,17 +103,25 @@ class Verdict:
         return f"Nothing was found at {spans(empty, self.trace.stages)}." if empty else ""
 
     def _closest(self, held: Sequence[StageVerdict]) -> list[str]:
-        """Which algorithms are closest where."""
+        """Which algorithms are closest where, and whether they are all that is there."""
         sentences = []
         for name in self.named:
-            alone = [found.stage for found in held if {other for other, _ in found.agreed} == {name}]
-            tied = [found.stage for found in held if found.steps(name) and found.stage not in alone]
-            parts = []
-            if alone:
-                parts.append(f"is closest at {spans(alone, self.trace.stages)}")
-            if tied:
-                parts.append(f"cannot be told from the closest at {spans(tied, self.trace.stages)}")
-            sentences.append(f"{name} {' and '.join(parts)}.")
+            alone = [found for found in held if {other for other, _ in found.agreed} == {name}]
+            tied = [found for found in held if found.steps(name) and found not in alone]
+            parts = [("is what computes", [found.stage for found in alone if found.exact])]
+            parts.append(("is closest to", [found.stage for found in alone if not found.exact]))
+            parts.append(("cannot be told from the closest to", [found.stage for found in tied]))
+            told = [f"{what} {spans(stages, self.trace.stages)}" for what, stages in parts if stages]
+            sentences.append(f"{name} {', and '.join(told)}.")
+        loose = [found for found in held if not found.exact]
+        if loose:
+            missed = [found.beyond[0] for found in loose]
+            share = f"{min(missed):.1%} to {max(missed):.1%}" if len(missed) > 1 else f"{missed[0]:.1%}"
+            where = spans([found.stage for found in loose], self.trace.stages)
+            sentences.append(
+                f"None of them is all of it: a mixture of known steps explains {share} of the predictions of {where} "
+                "that the closest step does not."
+            )
         torn = [found.stage for found in held if not found.agreed]
         if torn:
             sentences.append(f"At {spans(torn, self.trace.stages)} errors and decodability name different steps.")

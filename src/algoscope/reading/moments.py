@@ -46,11 +46,22 @@ class Moments:
             setattr(total, name, getattr(self, name) + getattr(other, name))
         return total
 
+    def scaled(self, unit: Float[Tensor, "width"]) -> "Moments":
+        """As if each feature had been multiplied by a number."""
+        found = self + Moments()
+        found.features, found.products = unit * self.features, unit[:, None] * self.products
+        found.squares = unit[:, None] * self.squares * unit
+        return found
+
+    def power_of(self, linear: LinearMap) -> Float[Tensor, "targets"]:
+        """Sum of the squares of what a map predicts on these rows."""
+        w, b = linear.weights, linear.shift
+        return (w * (self.squares @ w)).sum(0) + 2 * b * (self.features @ w) + self.rows * b.square()
+
     def error(self, linear: LinearMap) -> Float[Tensor, "targets"]:
         """Mean squared error of a map on these rows."""
-        w, b = linear.weights, linear.shift
-        predicted = (w * (self.squares @ w)).sum(0) + 2 * b * (self.features @ w) + self.rows * b.square()
-        return (predicted - 2 * ((w * self.products).sum(0) + b * self.targets) + self.power) / self.rows
+        hits = (linear.weights * self.products).sum(0) + linear.shift * self.targets
+        return (self.power_of(linear) - 2 * hits + self.power) / self.rows
 
 
 def solve(train: Moments, validation: Moments) -> LinearMap:

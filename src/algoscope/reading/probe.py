@@ -37,16 +37,25 @@ class Read:
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """Sums over some prompts: of the states of each stage with all that is to be read, and of the columns."""
+
+    stages: Mapping[str, Moments]
+    columns: Moments
+
+
+@dataclass(frozen=True, eq=False)
 class Reading:
     """The states of a model, and for each stage a linear map to the targets, to columns, and to the columns' nulls.
 
     Columns are what else may be read: the steps of algorithms, each with as many coordinates as the target. The null of
-    a column is the same column of another sequence. The maps were fitted to the positions `at`, with these `moments`.
+    a column is the same column of another sequence. The maps were fitted to the positions `at` of two parts of the
+    prompts, to the sums `parts`; the second part chose the penalties.
     """
 
     states: States
     maps: Mapping[str, LinearMap]
-    moments: Mapping[str, Moments]
+    parts: tuple["Part", "Part"]
     targets: int
     at: Bool[Tensor, "positions"]
 
@@ -74,14 +83,33 @@ class Reading:
 
     def scales(self) -> Float[Tensor, "stages columns"]:
         """The factor that brings each column closest to the read-out of each stage."""
-        rows = []
+        products = sum(self._explained_by_columns(part).products for part in self.parts)
+        power = sum(part.columns.squares.diagonal() for part in self.parts)
+        assert isinstance(products, Tensor)
+        assert isinstance(power, Tensor)
+        return torch.where(power > 0, products.mT / power.clamp(min=1e-300), 1.0)
+
+    def by_columns(self) -> LinearMap:
+        """All columns together to the read-outs of the stages: what of them is a mixture of known steps."""
+        train, validation = (self._explained_by_columns(part) for part in self.parts)
+        spread = (train.squares.diagonal() / train.rows).sqrt()
+        unit = torch.where(spread > 0, 1 / spread.clamp(min=1e-300), 0.0)
+        found = solve(train.scaled(unit), validation.scaled(unit))
+        return LinearMap(unit[:, None] * found.weights, found.shift)
+
+    def _explained_by_columns(self, part: "Part") -> Moments:
+        """Sums over a part, with the columns as features and the read-outs of the stages as targets."""
+        sums, columns = Moments(), part.columns
+        sums.rows, sums.features, sums.squares = columns.rows, columns.features, columns.squares
+        products, totals, powers = [], [], []
         for stage in self.states.stages:
-            moments, linear = self.moments[stage], self.maps[stage].of(self.targets)
-            read = torch.einsum("wm,wcm->c", linear.weights, self._by_column(moments.products))
-            read = read + (linear.shift * self._by_column(moments.targets)).sum(-1)
-            power = self._by_column(moments.power).sum(-1)
-            rows.append(torch.where(power > 0, read / power.clamp(min=1e-300), 1.0).chunk(2)[0])
-        return torch.stack(rows)
+            own, linear = part.stages[stage], self.maps[stage].of(self.targets)
+            read = torch.einsum("wm,wcm->c", linear.weights, self._by_column(own.products))
+            products.append((read + (linear.shift * self._by_column(own.targets)).sum(-1)).chunk(2)[0])
+            totals.append((own.features @ linear.weights + own.rows * linear.shift).sum())
+            powers.append(own.power_of(linear).sum())
+        sums.products, sums.targets, sums.power = torch.stack(products, 1), torch.stack(totals), torch.stack(powers)
+        return sums
 
     def of_targets(self) -> "Reading":
         """Without the columns."""
@@ -126,15 +154,17 @@ def fit(
 ) -> Reading:
     """Read-outs of the targets and of the columns at some positions, by default all, in one pass over the prompts."""
     at = torch.ones(prompts.positions, dtype=torch.bool) if at is None else at
-    train, validation = ({stage: Moments() for stage in states.stages} for _ in range(2))
+    train, validation = (Part({stage: Moments() for stage in states.stages}, Moments()) for _ in range(2))
     for k, (chunk, own) in enumerate(chunks(prompts, columns, prompts.batch // VALIDATION)):
-        wanted = _wanted(chunk, own)[:, at].flatten(0, 1)
+        part, wanted = train if k % VALIDATION else validation, _wanted(chunk, own)[:, at].flatten(0, 1)
         for stage, state in states.of(chunk).items():
-            (train if k % VALIDATION else validation)[stage].add(state[:, at].flatten(0, 1), wanted)
+            part.stages[stage].add(state[:, at].flatten(0, 1), wanted)
+        if own is not None:
+            features = own[:, at].movedim(2, 3).flatten(0, 2)
+            part.columns.add(features, features[:, :0])
         done(chunk.batch)
-    maps = {stage: solve(train[stage], validation[stage]) for stage in states.stages}
-    moments = {stage: train[stage] + validation[stage] for stage in states.stages}
-    return Reading(states, maps, moments, prompts.target_columns.shape[2], at)
+    maps = {stage: solve(train.stages[stage], validation.stages[stage]) for stage in states.stages}
+    return Reading(states, maps, (train, validation), prompts.target_columns.shape[2], at)
 
 
 def check_prompts(prompts: object, task: Task) -> None:
