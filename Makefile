@@ -19,6 +19,7 @@ benchmark: .venv/ready
 	$(BIN)/python -m benchmarks.reference_side
 	$(BIN)/pip install --quiet --constraint constraints.txt transformers
 	$(BIN)/python -m benchmarks.laptop
+	$(BIN)/python -m benchmarks.controls
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -29,6 +30,7 @@ benchmark: .venv/ready
 .venv/ready-for-tests: .venv/ready
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
 	$(BIN)/pyright --version
+	command -v chromium || (apt-get update -qq && apt-get install -yqq chromium) || echo "no Chromium: the page stays untested"
 	touch $@
 
 clean:

@@ -81,12 +81,11 @@ def outcome(case: Case, instrument: Instrument) -> dict[str, Any]:
     if case.model is None:
         assert case.untrained is not None
         generator = stream("untrained", case.seed)
-        verdict = instrument.identify(
-            case.untrained.build(case.task.inputs, case.task.outputs, case.task.length, generator)
-        )
+        network = case.untrained.build(case.task.inputs, case.task.outputs, case.task.length, generator)
+        verdict = instrument.identify(network, weights=False)
         said = {"untrained": runs.plain(case.untrained)}
     else:
-        verdict = instrument.identify(case.model)
+        verdict = instrument.identify(case.model, weights=False)
         said = {"planted": case.model.algorithm.name, "noise": case.model.noise, "shuffled": case.model.shuffled}
     stages, told = [], case.model is not None and not case.model.shuffled
     unsaturated = case.model.before_saturation() if case.model is not None and told else {}
@@ -140,7 +139,7 @@ def summary(found: list[dict[str, Any]], missing: list[dict[str, Any]], empty: l
         "by_noise": {str(n): rates([model for model in found if model["noise"] == n]) for n in NOISES},
         "by_dim": {str(dim): rates([model for model in found if model["dim"] == dim]) for dim in TASKS},
         "ridge_named": share(ridge),
-        "certain_of_another_where_the_planted_one_is_not_on_the_list": share(
+        "certain_when_absent": share(
             [[row["certain"] for row in model["stages"] if row["unsaturated"]] for model in missing]
         ),
         "false_alarms": {

@@ -25,12 +25,15 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "training": ({"models", "runs", "tasks"}, CORE),
     "matching": (set(), CORE),
     "reading": ({"models", "tasks"}, CORE),
-    "verdict": ({"matching"}, set()),
+    "verdict": ({"matching", "report", "runs"}, CORE),  # report only where a page is saved: it needs altair
     "controls": ({"algorithms", "tasks"}, CORE),
     "instrument": ({"algorithms", "matching", "reading", "tasks", "verdict"}, CORE),
-    "report": (set(), {"altair"}),
+    "report": (set(), {"altair", "vl_convert"}),
     "demo": ({"algorithms", "matching", "report", "tasks"}, set()),
-    "cli": ({"demo", "instrument", "models", "runs", "tasks", "training", "verdict"}, {"torch", "tyro", "rich"}),
+    "cli": (
+        {"demo", "instrument", "models", "report", "runs", "tasks", "training", "verdict"},
+        {"torch", "tyro", "rich"},
+    ),
 }
 
 

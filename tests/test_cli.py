@@ -13,19 +13,32 @@ def algoscope(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([ALGOSCOPE, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
 
 
-def test_the_demo_prints_its_verdict_and_writes_the_pictures(tmp_path):
-    done = algoscope("demo", "--sequences", "64", cwd=tmp_path)
+def test_the_demo_trains_identifies_and_writes_its_page_which_can_be_built_again(tmp_path):
+    done = algoscope("demo", "--steps", "20", "--prompts", "60", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "exponential growth" in " ".join(done.stdout.split())
-    names = {file.name for file in (tmp_path / "demo").iterdir()}
-    assert names == {f"newton-against-gradient-descent.{suffix}" for suffix in ("html", "png", "svg", "pdf")}
+    assert "20/20 steps" in done.stderr
+    said = " ".join(done.stdout.split())
+    assert "layer 6" in said
+    assert "How far to trust this" in said
+    (folder,) = (tmp_path / "demo").iterdir()
+    page = folder / "report.html"
+    assert page.name in said
+    before = page.read_text()
+    page.unlink()
+    again = algoscope("report", str(folder), "--figure", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert page.read_text() == before
+    assert {file.suffix for file in (folder / "figures").iterdir()} == {".png", ".svg", ".pdf"}
+    identified = algoscope("identify", str(folder), "--prompts", "50", "--fit-on", "50", cwd=tmp_path)
+    assert identified.returncode == 0, identified.stderr
+    assert "algoscope identify" in page.read_text()
 
 
-@pytest.mark.parametrize("sequences", ["0", "1"])
-def test_bad_input_is_one_line_and_exit_code_2_and_leaves_nothing(tmp_path, sequences):
-    done = algoscope("demo", "--sequences", sequences, cwd=tmp_path)
+@pytest.mark.parametrize(("option", "message"), [("--prompts", "prompts must be"), ("--steps", "steps must be")])
+def test_bad_input_of_the_demo_is_one_line_and_leaves_nothing(tmp_path, option, message):
+    done = algoscope("demo", option, "0", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("algoscope: ")
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -78,6 +91,8 @@ def test_train_chooses_the_model_by_name(tmp_path):
         (["train", "linear-regression", "--steps", "5", "--covariance", "round"], "covariance must be one of"),
         (["train", "linear-regression", "--steps", "5", "--device", "abacus"], "device must be one that this"),
         (["train", "linear-regression", "--steps", "5", "--seed", "1", "2", "3", "--learning-rate", "1", "2"], "one"),
+        (["identify", "nowhere"], "nowhere is not a run folder"),
+        (["report", "nowhere"], "nowhere holds no verdict: run algoscope identify nowhere first"),
         (["bench", "--size", "huge"], "--size"),
         (["bench", "--members", "0"], "members must be an integer >= 1"),
     ],
@@ -100,7 +115,7 @@ def test_bench_compares_with_the_usual_loop(tmp_path):
 def test_help_lists_the_commands(tmp_path):
     done = algoscope("--help", cwd=tmp_path)
     assert done.returncode == 0
-    assert all(name in done.stdout for name in ("demo", "train", "bench"))
+    assert all(name in done.stdout for name in ("demo", "train", "identify", "report", "bench"))
 
 
 def test_an_unknown_command_names_the_known_ones(tmp_path):

@@ -25,16 +25,16 @@ def instrument() -> Instrument:
 @pytest.mark.parametrize("algorithm", [Newton([1, 3, 5]), ConjugateGradients([1, 2, 3]), OnlineGradientDescent()])
 def test_planted_steps_are_named(instrument, algorithm, noise):
     planted = Planted(TASK, algorithm, noise, seed=3)
-    verdict = instrument.identify(planted)
+    verdict = instrument.identify(planted, weights=False)
     truth = [((algorithm.name, step),) for step in planted.layers.values()]
     assert [found.agreed for found in verdict.stages] == truth
     assert verdict.named == (algorithm.name,)
     assert all(found.certain for found in verdict.stages)
-    assert f"{algorithm.name} is what computes" in verdict.text
+    assert f"compute{'s' if len(verdict.stages) == 1 else ''} {algorithm.name}" in verdict.text
 
 
 def test_the_rate_of_a_planted_model_is_found(instrument):
-    verdict = instrument.identify(Planted(TASK, Newton([2, 4, 6, 8]), 0.1))
+    verdict = instrument.identify(Planted(TASK, Newton([2, 4, 6, 8]), 0.1), weights=False)
     law = verdict.laws["Newton"]
     assert law.law == "linear"
     assert law.growth == pytest.approx(2, abs=0.1)
@@ -54,15 +54,15 @@ def test_what_cannot_be_told_apart_is_a_tie(instrument):
 def test_what_is_not_on_the_list_is_not_claimed(algorithm):
     """The closest of the others is found, and said to be only that."""
     others = [other for other in applicable(TASK) if type(other) is not type(algorithm)]
-    verdict = Instrument(TASK, others, prompts=300, fit_on=300).identify(Planted(TASK, algorithm, 0.1))
+    verdict = Instrument(TASK, others, prompts=300, fit_on=300).identify(Planted(TASK, algorithm, 0.1), weights=False)
     assert all(found.errors for found in verdict.stages)
     assert not any(found.certain or found.exact for found in verdict.stages)
     assert "None of them is all of it" in verdict.text
-    assert "is what computes" not in verdict.text
+    assert "compute" not in verdict.text.split("None of them")[0]
 
 
 def test_ridge_is_named():
-    verdict = Instrument(NOISY, prompts=300, fit_on=300).identify(Planted(NOISY, Ridge()))
+    verdict = Instrument(NOISY, prompts=300, fit_on=300).identify(Planted(NOISY, Ridge()), weights=False)
     assert verdict.stages[0].agreed == (("Ridge", 0),)
     assert verdict.stages[0].certain
 
@@ -74,10 +74,16 @@ def test_nothing_is_found_where_nothing_is(instrument, seed):
         TASK.inputs, TASK.outputs, TASK.length, torch.Generator().manual_seed(seed)
     )
     for model in (shuffled, network):
-        verdict = instrument.identify(model)
+        verdict = instrument.identify(model, weights=False)
         assert all(found.null for found in verdict.stages)
         assert verdict.named == ()
         assert verdict.text.startswith("No stage holds a prediction that beats the null")
+
+
+def test_induced_weights_are_a_kind_of_evidence(instrument):
+    verdict = instrument.identify(Planted(TASK, Newton([3, 6])))
+    assert [match.best for match in (verdict.matches["weights"]["Newton"],)] == [(3, 6)]
+    assert all(found.linearity > 0.9 for found in verdict.stages)
 
 
 def test_planted_models_are_functions_and_hide_what_they_hold():

@@ -1,56 +1,34 @@
-"""The main job in one minute: two procedures on the same prompts, stage against stage.
-
-It takes Newton's method for the model and asks which step of gradient descent each of its steps looks like.
-"""
+"""The main job on a laptop: train a transformer on in-context linear regression, and find out what it has learned."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from algoscope.algorithms import GradientDescent, Newton
-from algoscope.matching import Match, RateLaw, compare, rate_law
-from algoscope.report import charts
-from algoscope.tasks import LinearRegression
-
-STEPS = sorted({0, *(round(2 ** (k / 2)) for k in range(25))})  # of gradient descent: two an octave, up to 4,096
-STAGE, STEP = "step of Newton's method", "matching step of gradient descent"
+from algoscope import runs
+from algoscope.instrument import identify
+from algoscope.report.page import page
+from algoscope.training import LAPTOP, Run, load, train
+from algoscope.verdict import Verdict
 
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    match: Match
-    law: RateLaw
-    files: list[Path]
-
-    @property
-    def verdict(self) -> str:
-        """What the evidence says, and no more."""
-        law, used = self.law, f"steps {self.law.used[0]} to {self.law.used[-1]}" if self.law.used else "no step"
-        if law.law == "exponential":
-            each = f"each further Newton step matches {law.growth:.2f} times as many gradient steps"
-        elif law.law == "linear":
-            each = f"each further Newton step matches {law.growth:.2f} more gradient steps"
-        else:
-            return f"The growth of the matching step is {law.law}: {law.reason}."
-        return (
-            f"Over {used} of Newton's method, {each} (95% interval {law.low:.2f} to {law.high:.2f}): {law.law} growth."
-        )
+    run: Run
+    verdict: Verdict
+    page: Path
 
 
-def run(out: Path, sequences: int = 256, seed: int = 0) -> Demo:
-    """Compares the two, fits the rate law and draws both."""
-    prompts = LinearRegression(dim=20, examples=40).sample(sequences, seed=seed)
-    match = compare(Newton(steps=20).trace(prompts), GradientDescent(STEPS).trace(prompts))
-    law = rate_law(match)
-    heat = charts.similarity_map(match.records(), STAGE, "step of gradient descent", "Similarity of errors")
-    path = charts.growth(_growth(match, law), STAGE, STEP, f"Growth: {law.law}", logarithmic=True)
-    return Demo(match, law, charts.save(charts.beside(heat, path), out / "newton-against-gradient-descent"))
-
-
-def _growth(match: Match, law: RateLaw) -> list[dict[str, object]]:
-    """The best step of each stage with the range of its ties, and the step that the law gives."""
-    rows: list[dict[str, object]] = []
-    for i, (stage, best, ties) in enumerate(zip(match.stages, match.best, match.ties, strict=True)):
-        fitted = law.step(i - match.stages.index(law.used[0])) if stage in law.used else None
-        numbers = [step for step in ties if isinstance(step, int)]
-        rows.append({"stage": stage, "best": best, "low": min(numbers), "high": max(numbers), "law": fitted})
-    return rows
+def run(out: Path, steps: int | None = None, seed: int = 0, prompts: int = 1000, progress: bool = True) -> Demo:
+    """Trains the laptop model, unless it is there already, and identifies it."""
+    settings: dict[str, Any] = vars(LAPTOP.settings) | ({"steps": steps} if steps is not None else {})
+    rate = LAPTOP.learning_rate
+    done = train(LAPTOP.task, LAPTOP.model, seed=seed, learning_rate=rate, out=out, progress=progress, **settings)
+    network = load(done.path)
+    verdict = identify(network, LAPTOP.task, prompts=prompts, fit_on=prompts, seed=seed, progress=progress)
+    sizes = f"{LAPTOP.task.dim} dimensions, {LAPTOP.task.examples} examples"
+    title = f"A transformer of {LAPTOP.model.layers} layers on linear regression, {sizes}"
+    record = {"title": title, "command": "make demo", **verdict.record()}
+    folder = runs.Folder(done.path)
+    runs.write_json(folder.verdict, record)
+    runs.write_text(folder.page, page(record))
+    return Demo(done, verdict, folder.page)

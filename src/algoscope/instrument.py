@@ -30,8 +30,9 @@ from algoscope.matching import MEASURES, Candidate, Match, candidates, judge
 from algoscope.matching.bootstrap import interval, resampling
 from algoscope.matching.compare import Positions, positions_at
 from algoscope.progress import Bar
+from algoscope.reading.induced import induced_weights, queries_for
 from algoscope.reading.moments import LinearMap
-from algoscope.reading.probe import Columns, Read, chunks, fit, fitting_prompts, nobody
+from algoscope.reading.probe import Columns, Read, Reading, chunks, fit, fitting_prompts, nobody
 from algoscope.reading.states import Show, open_model
 from algoscope.tasks import LinearRegression, Task
 from algoscope.trace import Prompts, Stage, Trace
@@ -41,6 +42,7 @@ GRID = (*range(24), *(round(2 ** (k / 2)) for k in range(10, 25)))  # of slow me
 SHORT = tuple(step for step in GRID if step <= 256)
 CONVERGED = 1e-4  # normalized squared distance from a closed form at which a method counts as that: 1% of the targets
 RESAMPLES = 1000
+QUERIES, FEWEST_WEIGHED = 2000, 12  # prompts with other queries to ask for weights, and prompts to weigh at least
 FIRST = 1  # position from which on predictions are compared
 
 
@@ -87,7 +89,7 @@ class Instrument:
         names = [algorithm.name for algorithm in chosen]
         if not chosen or len(set(names)) < len(names):
             raise ValueError(f"algorithms must be at least one, and different from each other, got {names}")
-        self.task, self.seed, self.positions = task, seed, positions
+        self.task, self.seed, self.positions, self.algorithms = task, seed, positions, chosen
         self.fitting, self.sample = fitting_prompts(task, fit_on, seed), task.sample(prompts, seed)
         self.at = positions_at(self.sample, positions, FIRST)
         done = _bar(fit_on + prompts, "the algorithms") if progress else nobody
@@ -105,23 +107,49 @@ class Instrument:
         stages: Sequence[str] | None = None,
         norm: Literal["none", "each", "last"] = "none",
         confidence: float = 0.95,
+        weights: bool = True,
         progress: bool = False,
     ) -> Verdict:
-        """Which algorithm each stage of a model follows. `confidence` holds for all its stages together."""
+        """Which algorithm each stage of a model follows. `confidence` holds for all its stages together.
+
+        Without `weights` those that the stages induce are not asked for, which saves many passes of the model.
+        """
         states = open_model(model, self.task, stages, norm)
         done = _bar(self.fitting.batch + self.sample.batch, "the model") if progress else nobody
         reading = fit(states, self.fitting, self.columns[0], self.at, done)
         read, scales = reading.read(self.sample, self.columns[1], done), reading.scales()
         matches = {measure: self._scaled(read.trace, scales, measure) for measure in ("errors", "distance")}
         matches["decodability"] = self._decoded(read)
+        linearity = [math.nan] * len(states.stages)
+        if weights:
+            matches["weights"], linearity = self._weighed(reading)
         each = 1 - (1 - confidence) / len(states.stages)
         error, mixed = read.trace.normalized_error()[:, -1].tolist(), self._mixtures(read.trace, reading.by_columns())
         found = []
         for i, stage in enumerate(states.stages):
             kept = [tuple(candidates(matches[kind], stage, each)) for kind in ("errors", "decodability")]
             beyond = self._beyond(read.trace.values[i], mixed[i], kept[0], scales[i], each)
-            found.append(StageVerdict(stage, error[i], kept[0], kept[1], beyond, self.solved))
+            found.append(StageVerdict(stage, error[i], kept[0], kept[1], beyond, linearity[i], self.solved))
         return Verdict(tuple(found), read.trace, self.traces, matches, confidence)
+
+    def _weighed(self, reading: Reading) -> tuple[dict[str, Match], list[float]]:
+        """Cosines of the weights that the stages induce and those of the algorithms, on a few prompts at two positions.
+
+        And for each stage how linear its predictions are in the query (the median over the prompts).
+        """
+        last = self.sample.positions - 1
+        asked = (self.positions,) if isinstance(self.positions, int) else (min(self.sample.dim, last), last)
+        asked = tuple(dict.fromkeys(asked))
+        count = max(FEWEST_WEIGHED, QUERIES // (len(asked) * queries_for(self.sample.dim)))
+        few = replace(self.sample, x=self.sample.x[:count], y=self.sample.y[:count])
+        induced = induced_weights(reading, few, asked, self.seed)
+        found = {}
+        for algorithm in self.algorithms:
+            other = algorithm.trace(few)
+            parts = [_cosines(induced.trace.weights, other.weights, position) for position in asked]
+            values = torch.stack(parts).mean(0)
+            found[other.name] = self._judge(induced.trace, other, "weights", values, torch.zeros_like(values[..., 0]))
+        return found, induced.linearity.flatten(1).nanmedian(1).values.tolist()
 
     def _mixtures(self, trace: Trace, explain: LinearMap) -> Float[Tensor, "stages batch points *target"]:
         """The mixture of all steps that comes closest to each stage."""
@@ -179,15 +207,26 @@ def identify(
     norm: Literal["none", "each", "last"] = "none",
     positions: Positions = "all",
     confidence: float = 0.95,
+    weights: bool = True,
     progress: bool = False,
 ) -> Verdict:
     """Which algorithm each stage of a model follows: an `Instrument` for the task, applied to one model.
 
-    `model`, `stages` and `norm` are as in `ag.probe`; by default, `algorithms` are all that apply to the task.
+    `model`, `stages` and `norm` are as in `ag.probe`; by default, `algorithms` are all that apply to the task. Without
+    `weights` those that the stages induce are not asked for, which saves many passes of the model.
     """
     open_model(model, task, stages, norm)  # complains early
     instrument = Instrument(task, algorithms, prompts, fit_on, seed, positions, progress)
-    return instrument.identify(model, stages, norm, confidence, progress)
+    return instrument.identify(model, stages, norm, confidence, weights, progress)
+
+
+def _cosines(a: Tensor | None, b: Tensor | None, position: int) -> Float[Tensor, "batch a b"]:
+    """Of weight vectors [stage, batch, position, dim, ...] at one position; zero where one of them is zero."""
+    if a is None or b is None:
+        raise ValueError("algorithms must have weights, so that they can be compared with those that a model induces")
+    units = [part[:, :, position].flatten(2).double() for part in (a, b)]
+    units = [unit / unit.norm(dim=-1, keepdim=True).clamp(min=1e-150) for unit in units]
+    return torch.einsum("ibd,jbd->bij", *units)
 
 
 def _solved(traces: Mapping[str, Trace]) -> dict[tuple[str, Stage], tuple[str, Stage]]:

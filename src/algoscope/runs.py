@@ -64,6 +64,14 @@ class Folder:
         return self.path / "environment.json"
 
     @property
+    def verdict(self) -> Path:
+        return self.path / "verdict.json"
+
+    @property
+    def page(self) -> Path:
+        return self.path / "report.html"
+
+    @property
     def finished(self) -> bool:
         return self.summary.exists()
 
@@ -110,6 +118,11 @@ def revive(value: object, kinds: Mapping[str, type]) -> Any:
     return tuple(revive(part, kinds) for part in value) if isinstance(value, list) else value
 
 
+def controls() -> dict[str, Any] | None:
+    """How the instrument fares on models whose answer is known; None where the results are not at hand."""
+    return json.loads(CONTROLS.read_text())["rates"] if CONTROLS.exists() else None
+
+
 def write_text(path: Path, text: str) -> None:
     _write(path, text.encode())
 
@@ -118,7 +131,7 @@ def write_json(path: Path, value: object) -> None:
     write_text(path, json.dumps(value, indent=2) + "\n")
 
 
-def read_json(path: Path) -> dict[str, object]:
+def read_json(path: Path) -> dict[str, Any]:
     try:
         return json.loads(path.read_text())
     except FileNotFoundError:

@@ -1,9 +1,15 @@
 """What the evidence says about a model, stage by stage and in words, and never more than that."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
+from torch import Tensor
+
+from algoscope import runs
 from algoscope.matching import Candidate, Match, RateLaw, rate_law
 from algoscope.trace import Stage, Trace
 
@@ -17,7 +23,8 @@ class StageVerdict:
     `errors` and `decodability` hold the steps that cannot be told from the closest by each kind of evidence, closest
     first; none where nothing beats the null. `beyond` is the share of what the stage predicts that the closest step
     misses and a mixture of all the steps does not, with its interval: where it is zero, nothing that is known adds to
-    that step, whatever the noise. `solved` are the steps that have become a closed form, and which.
+    that step, whatever the noise. `linearity` tells how linear its predictions are in the query (1: quite). `solved`
+    are the steps that have become a closed form, and which.
     """
 
     stage: Stage
@@ -25,6 +32,7 @@ class StageVerdict:
     errors: tuple[Candidate, ...]
     decodability: tuple[Candidate, ...]
     beyond: tuple[float, float, float]
+    linearity: float
     solved: Mapping[tuple[str, Stage], tuple[str, Stage]]
 
     @property
@@ -56,13 +64,27 @@ class StageVerdict:
         """The steps of an algorithm that this stage may be."""
         return [step for algorithm, step in self.agreed if algorithm == name]
 
+    def record(self) -> dict[str, Any]:
+        kinds = {"errors": self.errors, "decodability": self.decodability}
+        return {
+            "stage": str(self.stage),
+            "error": self.error,
+            "null": self.null,
+            "certain": self.certain,
+            "exact": self.exact,
+            "linearity": self.linearity if math.isfinite(self.linearity) else None,
+            "beyond": [number if math.isfinite(number) else None for number in self.beyond],
+            "agreed": [list(pair) for pair in self.agreed],
+            **{kind: [asdict(found) for found in kept] for kind, kept in kinds.items()},
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
     """The evidence, and what it says.
 
     `trace` is what the stages predict and `traces` what the algorithms do, unscaled, on the same prompts. `matches` are
-    by measure ("errors", "distance", "decodability") and by algorithm.
+    by measure ("errors", "distance", "decodability", "weights") and by algorithm.
     """
 
     stages: tuple[StageVerdict, ...]
@@ -78,6 +100,36 @@ class Verdict:
 
     def __repr__(self) -> str:
         return f"Verdict({self.text})"
+
+    def record(self) -> dict[str, Any]:
+        """All numbers, as JSON can hold them: what a page is made of."""
+        prompts = self.trace.prompts
+        return {
+            "text": self.text,
+            "controls": runs.controls(),
+            "provenance": runs.provenance(prompts.x.device),
+            "confidence": self.confidence,
+            "prompts": prompts.batch,
+            "dim": prompts.dim,
+            "examples": prompts.positions - 1,
+            "stages": [found.record() for found in self.stages],
+            "errors_by_position": {
+                trace.name: {str(stage): row for stage, row in zip(trace.stages, short(rows), strict=True)}
+                for trace, rows in ((t, t.normalized_error()) for t in (self.trace, *self.traces.values()))
+            },
+            "matches": {
+                measure: {name: _matched(match) for name, match in found.items()}
+                for measure, found in self.matches.items()
+            },
+            "laws": {name: _law(law) for name, law in self.laws.items()},
+        }
+
+    def save(self, path: Path | str, **facts: object) -> Path:
+        """Writes the page; `facts` are shown on it: "title", "command"."""
+        from algoscope.report.page import page
+
+        runs.write_text(Path(path), page({**self.record(), **facts}))
+        return Path(path)
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -107,12 +159,12 @@ class Verdict:
         sentences = []
         for name in self.named:
             alone = [found for found in held if {other for other, _ in found.agreed} == {name}]
-            tied = [found for found in held if found.steps(name) and found not in alone]
-            parts = [("is what computes", [found.stage for found in alone if found.exact])]
-            parts.append(("is closest to", [found.stage for found in alone if not found.exact]))
-            parts.append(("cannot be told from the closest to", [found.stage for found in tied]))
-            told = [f"{what} {spans(stages, self.trace.stages)}" for what, stages in parts if stages]
-            sentences.append(f"{name} {', and '.join(told)}.")
+            sentences.append(self._say([found for found in alone if found.exact], "computes", "compute", name))
+            loose = [found for found in alone if not found.exact]
+            sentences.append(self._say(loose, "is closest to", "are closest to", name))
+            tied = [found.stage for found in held if found.steps(name) and found not in alone]
+            if tied:
+                sentences.append(f"{name} cannot be told from the closest at {spans(tied, self.trace.stages)}.")
         loose = [found for found in held if not found.exact]
         if loose:
             missed = [found.beyond[0] for found in loose]
@@ -126,6 +178,15 @@ class Verdict:
         if torn:
             sentences.append(f"At {spans(torn, self.trace.stages)} errors and decodability name different steps.")
         return sentences
+
+    def _say(self, found: Sequence[StageVerdict], one: str, many: str, name: str) -> str:
+        """Which stages do it, and with which steps."""
+        if not found:
+            return ""
+        where = spans([stage.stage for stage in found], self.trace.stages)
+        steps = ", ".join("/".join(str(step) for step in stage.steps(name)) for stage in found)
+        which = f", step{'s' if len(found) > 1 else ''} {steps}" if len(self.traces[name]) > 1 else ""
+        return f"{where[0].upper()}{where[1:]} {many if len(found) > 1 else one} {name}{which}."
 
     def _rates(self) -> str:
         """How the matching steps grow."""
@@ -143,6 +204,25 @@ class Verdict:
         near = {found.name for stage in held for found in (*stage.errors, *stage.decodability)}
         rejected = [name for name in self.traces if name not in near and not any(f.steps(name) for f in held)]
         return f"Never among the closest: {', '.join(rejected)}." if rejected else ""
+
+
+def short(numbers: Tensor) -> Any:
+    """Nested lists of numbers of six digits; None where there is none."""
+    if numbers.ndim:
+        return [short(part) for part in numbers]
+    value = float(numbers)
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def _matched(match: Match) -> dict[str, Any]:
+    numbers = {name: short(getattr(match, name)) for name in ("similarity", "low", "high", "null")}
+    labels = {name: getattr(match, name) for name in ("steps", "best", "ties", "none")}
+    return {**numbers, **labels}
+
+
+def _law(law: RateLaw) -> dict[str, Any]:
+    found = {name: value for name, value in asdict(law).items() if name != "lost"}
+    return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in found.items()}
 
 
 def spans(stages: Sequence[object], order: Sequence[Stage]) -> str:

@@ -16,9 +16,10 @@ from typing import Any
 import tyro
 
 COMMANDS = {
-    "demo": "Compare two algorithms step by step, print which steps match, and draw it.",
+    "demo": "Train a small transformer and find out which algorithm it has learned.",
     "train": "Train a model, or a population, on a task. A stopped run goes on where it was.",
     "identify": "Which algorithm does each layer of a trained model follow?",
+    "report": "Build the page of an identified run again from its saved numbers.",
     "bench": "How fast this machine trains, against the loop that people usually write.",
 }
 

@@ -3,37 +3,27 @@
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from algoscope import demo
 from algoscope.cli import parse_and_call
+from algoscope.cli.identify import show
 
 
 def run(arguments: list[str]) -> None:
     parse_and_call(main, "algoscope demo", arguments)
 
 
-def main(out: Path = Path("demo"), sequences: int = 256, seed: int = 0) -> None:
-    """Compare Newton's method and gradient descent, step by step.
+def main(out: Path = Path("demo"), steps: int | None = None, seed: int = 0, prompts: int = 1000) -> None:
+    """Train a small transformer on in-context linear regression, and find out which algorithm it has learned.
 
     Args:
-        out: Folder for the pictures.
-        sequences: Number of prompts to compare on.
-        seed: Seed of the prompts.
+        out: Folder for the run and its page.
+        steps: Of training; by default as many as it takes to learn.
+        seed: Seed of the model and of all prompts.
+        prompts: Number of prompts to compare on; read-outs are fitted on as many others.
     """
     console = Console()
-    with console.status("Newton's method and gradient descent on the same prompts …"):
-        result = demo.run(out, sequences, seed)
-    match = result.match
-    table = Table(title="In-context linear regression, d = 20, up to 40 examples")
-    for column in ("Newton", "like gradient step", "similarity", "95% interval", "not told apart"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for i, stage in enumerate(match.stages):
-        j = match.steps.index(match.best[i])
-        cell, low, high = (float(matrix[i, j]) for matrix in (match.similarity, match.low, match.high))
-        ties = "none fits" if match.none[i] else ", ".join(str(step) for step in match.ties[i])
-        table.add_row(str(stage), str(match.best[i]), f"{cell:.4f}", f"{low:.4f}–{high:.4f}", ties)
-    console.print(table)
-    console.print(f"\n{result.verdict}\n", highlight=False)
-    for file in result.files:
-        console.print(f"  {file}", highlight=False)
+    console.print("A transformer learns linear regression from examples in its prompt …")
+    result = demo.run(out, steps, seed, prompts)
+    show(console, result.verdict)
+    print(f"\n  {result.page}")

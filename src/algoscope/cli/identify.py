@@ -1,7 +1,9 @@
 """algoscope identify RUN"""
 
+import shlex
+import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 from rich.console import Console
@@ -10,8 +12,9 @@ from rich.table import Table
 from algoscope import runs
 from algoscope.cli import parse_and_call
 from algoscope.instrument import identify
+from algoscope.report.page import page
 from algoscope.training import Configuration, load
-from algoscope.verdict import StageVerdict
+from algoscope.verdict import StageVerdict, Verdict
 
 SHOWN = 4  # steps of one algorithm in a row of the table
 
@@ -40,8 +43,17 @@ def main(
     """
     model, task = load(path, member), Configuration.read(path).members[member].task
     verdict = identify(model, task, prompts=prompts, fit_on=fit_on, seed=seed, norm=norm, progress=True)
-    console = Console()
-    table = Table(title=f"{path.name}: {prompts} prompts")
+    folder, command = runs.Folder(path), ["algoscope", "identify", *sys.argv[2:]]
+    record = {"title": path.resolve().name, "command": shlex.join(command), **verdict.record()}
+    runs.write_json(folder.verdict, record)
+    runs.write_text(folder.page, page(record))
+    show(Console(), verdict)
+    print(f"\n  {folder.page}")
+
+
+def show(console: Console, verdict: Verdict) -> None:
+    """The table, the verdict in words, and how far to trust it."""
+    table = Table(title=f"{verdict.trace.prompts.batch} prompts")
     for column in ("stage", "error at the last position", "cannot be told from the closest"):
         table.add_column(column, justify="left" if column.startswith("cannot") else "right")
     for found in verdict.stages:
@@ -67,9 +79,9 @@ def described(found: StageVerdict) -> str:
 
 def trust() -> str:
     """How the instrument fares on models whose answer is known."""
-    if not runs.CONTROLS.exists():
-        return "How far to trust this: results/controls is not here."
-    rates: dict[str, Any] = runs.read_json(runs.CONTROLS)["rates"]  # pyright: ignore[reportAssignmentType]
+    rates = runs.controls()
+    if rates is None:
+        return "How far to trust this: the rates of the controls are not here."
     planted, alarms = rates["planted"], rates["false_alarms"]["all"]
     certain, right = planted["certain"], planted["right_when_certain"]
     return (

@@ -24,21 +24,18 @@ class InducedWeights:
     linearity: Float[Tensor, "stages batch asked"]
 
 
-def induced_weights(
-    reading: Reading, prompts: Prompts, positions: tuple[int, ...], seed: int = 0, per_dimension: int = 2
-) -> InducedWeights:
-    """Replaces the query x at each position, `per_dimension` times its dimension and half as often again, and fits.
+def induced_weights(reading: Reading, prompts: Prompts, positions: tuple[int, ...], seed: int = 0) -> InducedWeights:
+    """Replaces the query x at each position by many others, and fits the first target's answers.
 
     Two thirds of the queries are fitted (with a shift), the rest tells how linear the answers are.
     """
-    arguments.integer("per_dimension", per_dimension, 2)
     for position in positions:
         arguments.integer("positions", position, 0)
         if position >= prompts.positions:
             raise ValueError(f"positions must be below {prompts.positions}, got {position}")
     reading, task, dim, batch = reading.of_targets(), reading.states.task, prompts.dim, prompts.batch
-    fitted = per_dimension * dim
-    asked = fitted + fitted // 2 + 1
+    asked = queries_for(dim)
+    fitted = 2 * asked // 3
     queries = task.sample(asked, seed, purpose="queries").x[:, -1]
     base = reading.trace(prompts)
     shape = (len(base), batch, prompts.positions, dim)
@@ -54,6 +51,11 @@ def induced_weights(
         spread = (fresh - fresh.mean(-1, keepdim=True)).square().sum(-1)
         linearity[..., k] = 1 - off / torch.where(spread > 0, spread, torch.nan)
     return InducedWeights(replace(base, weights=weights), positions, linearity)
+
+
+def queries_for(dim: int) -> int:
+    """How many queries to ask: twice as many to fit as there are dimensions, and half of that again to check."""
+    return 3 * (dim + 1)
 
 
 def _answers(

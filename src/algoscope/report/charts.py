@@ -2,27 +2,37 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import altair as alt
 
 Record = Mapping[str, object]
 ACCENT, QUIET = "#d1495b", "#8a8f98"
 FORMATS = ("html", "png", "svg", "pdf")
+LEGENDS = {"distance": "normalized distance", "decodability": "R² above the null's"}
 
 
 def similarity_map(
-    records: Iterable[Record], stage_title: str, step_title: str, title: str, measure: str = "errors"
-) -> alt.LayerChart | alt.FacetChart:
-    """Stages across, steps upward; the best step of each stage is outlined, and steps that tie with it are dotted."""
+    records: Iterable[Record],
+    stage_title: str,
+    step_title: str,
+    title: str,
+    measure: str = "errors",
+    order: Sequence[str] | None = None,
+) -> alt.LayerChart:
+    """Stages across, steps upward; the best step of each stage is outlined, and steps that tie with it are dotted.
+
+    Stages stand in the `order` given, or in that of their numbers.
+    """
     closer = "smaller" if measure == "distance" else "larger"
     base = alt.Chart(alt.Data(values=list(records))).encode(
-        x=alt.X("stage:O", title=stage_title, axis=alt.Axis(labelAngle=0)),
+        x=stage_axis(stage_title, order),
         y=alt.Y("step:O", title=step_title, sort="descending"),
     )
     cells = base.mark_rect().encode(
         color=alt.Color(
             "similarity:Q",
-            title=[f"similarity of {measure}", f"({closer} is closer)"],
+            title=[LEGENDS.get(measure, f"similarity of {measure}"), f"({closer} is closer)"],
             scale=alt.Scale(scheme="viridis", reverse=measure == "distance"),
         ),
         tooltip=[
@@ -35,12 +45,17 @@ def similarity_map(
     )
     best = base.transform_filter("datum.best").mark_rect(fill=None, stroke=ACCENT, strokeWidth=2)
     ties = base.transform_filter("datum.tie && !datum.best").mark_circle(size=14, color="white", opacity=0.9)
-    return alt.layer(cells, ties, best).properties(title=title, width=420, height=300)
+    return _layered(cells, ties, best).properties(title=title, width=420, height=300)
 
 
 def growth(
-    records: Sequence[Record], stage_title: str, step_title: str, title: str, logarithmic: bool = False
-) -> alt.LayerChart | alt.FacetChart:
+    records: Sequence[Record],
+    stage_title: str,
+    step_title: str,
+    title: str,
+    logarithmic: bool = False,
+    order: Sequence[str] | None = None,
+) -> alt.LayerChart:
     """The best step of each stage, with the range of its ties, and the path of the fitted law where there is one.
 
     Records hold `stage`, `best`, `low`, `high` (of the ties) and, where it applies, `law`, the step that the law gives.
@@ -49,23 +64,55 @@ def growth(
     axis = (
         alt.Axis(gridOpacity=0.4, values=[0, *(4**k for k in range(9))]) if logarithmic else alt.Axis(gridOpacity=0.4)
     )
-    base = alt.Chart(alt.Data(values=list(records))).encode(
-        x=alt.X("stage:Q", title=stage_title, axis=alt.Axis(gridOpacity=0.4))
-    )
+    numbers = alt.X("stage:Q", title=stage_title, axis=alt.Axis(gridOpacity=0.4))
+    base = alt.Chart(alt.Data(values=list(records))).encode(x=stage_axis(stage_title, order) if order else numbers)
     fitted = base.transform_filter("isValid(datum.law)").mark_line(color=QUIET, strokeDash=[5, 4])
     ties = base.mark_rule(color=ACCENT, strokeWidth=3, opacity=0.4)
     best = base.mark_circle(color=ACCENT, size=45, opacity=1)
-    return alt.layer(
+    return _layered(
         fitted.encode(y=alt.Y("law:Q", scale=scale)),
         ties.encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
         best.encode(
             y=alt.Y("best:Q", title=step_title, scale=scale, axis=axis),
-            tooltip=["stage:Q", "best:Q", "low:Q", "high:Q", alt.Tooltip("law:Q", format=".1f")],
+            tooltip=["stage:N", "best:Q", "low:Q", "high:Q", alt.Tooltip("law:Q", format=".1f")],
         ),
     ).properties(title=title, width=300, height=300)
 
 
-def beside(*charts: alt.LayerChart | alt.FacetChart) -> alt.HConcatChart:
+def error_curves(records: Sequence[Record], stages: Sequence[str]) -> alt.LayerChart:
+    """Normalized error by the number of examples: a line a stage, and dashed those of an algorithm's steps."""
+    base = alt.Chart(alt.Data(values=list(records))).encode(
+        x=alt.X("t:Q", title="examples seen", axis=alt.Axis(gridOpacity=0.4)),
+        y=alt.Y("error:Q", title="normalized error", scale=alt.Scale(type="log"), axis=alt.Axis(gridOpacity=0.4)),
+        tooltip=["what:N", "t:Q", alt.Tooltip("error:Q", format=".3g")],
+    )
+    color = alt.Color(
+        "what:N", title="stage", sort=list(stages), scale=alt.Scale(scheme="viridis", domain=list(stages))
+    )
+    model = base.transform_filter("datum.model").mark_line(strokeWidth=2).encode(color=color)
+    steps = base.transform_filter("!datum.model").mark_line(color=QUIET, strokeDash=[4, 3], strokeWidth=1.2)
+    return _layered(steps.encode(detail="what:N"), model).properties(title="Error by position", width=420, height=300)
+
+
+def _layered(*charts: alt.Chart) -> alt.LayerChart:
+    return cast(alt.LayerChart, alt.layer(*charts))  # a facet only of facets
+
+
+def stage_axis(title: str, order: Sequence[str] | None) -> alt.X:
+    if order is None:
+        return alt.X("stage:O", title=title, axis=alt.Axis(labelAngle=0))
+    return alt.X("stage:N", title=title or None, sort=list(order), scale=alt.Scale(domain=list(order)))
+
+
+def choose(chart: alt.LayerChart, field: str, first: str) -> alt.LayerChart:
+    """The same chart with a choice, the signal chosen_FIELD; records without the field are always shown."""
+    signal = alt.param(name=f"chosen_{field}", value=first)
+    shown, found = f"!isValid(datum.{field}) || datum.{field} == {signal.name}", chart.copy(deep=True)
+    found.layer = [layer.transform_filter(shown) for layer in found.layer]
+    return found.add_params(signal)
+
+
+def beside(*charts: alt.LayerChart) -> alt.HConcatChart:
     """Charts side by side, each with its own legend."""
     return alt.hconcat(*charts, spacing=40).resolve_scale(color="independent")
 

@@ -83,7 +83,7 @@ def train_population(
             runs.write_json(folder.environment, runs.environment(chosen))
             _go_on(folder, population, prepare(population), progress)
         final = runs.read_json(folder.summary)["final"]
-    return Run(folder.path, final)  # pyright: ignore[reportArgumentType]
+    return Run(folder.path, final)
 
 
 def _go_on(

@@ -1,0 +1,118 @@
+"""The page in a real browser."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import algoscope as ag
+from algoscope.algorithms import ConjugateGradients, GradientDescent, Newton, OrdinaryLeastSquares
+from algoscope.controls import Planted
+from algoscope.report.figures import figures
+from algoscope.report.page import page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+TASK = ag.tasks.LinearRegression(dim=3, examples=8)
+CHARTS = (
+    "errors-by-position",
+    "map-errors",
+    "map-decodability",
+    "map-weights",
+    "map-distance",
+    "growth-linear",
+    "growth-log",
+)
+
+
+@pytest.fixture(scope="module")
+def record() -> dict:
+    known = [Newton(10), GradientDescent(12), ConjugateGradients(3), OrdinaryLeastSquares()]
+    verdict = ag.identify(Planted(TASK, Newton([1, 3, 5, 7]), 0.05), TASK, algorithms=known, prompts=200, fit_on=200)
+    return json.loads(json.dumps({"title": "A <planted> model & more", "command": "make it", **verdict.record()}))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def file(record, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(page(record))
+    return path
+
+
+def opened(browser: Browser, file: Path, width: int, scheme: str) -> tuple[Page, list[str]]:
+    """The page, and everything that went wrong on it or left it."""
+    shown, heard = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme), []  # pyright: ignore
+    shown.on("console", lambda message: heard.append(message.text))
+    shown.on("pageerror", lambda problem: heard.append(str(problem)))
+    shown.on("request", lambda request: heard.append(request.url) if request.url != file.as_uri() else None)
+    shown.goto(file.as_uri())
+    shown.wait_for_selector("body[data-drawn=yes]", timeout=30_000)
+    return shown, heard
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_it_renders_without_a_request_or_an_error(browser, file, width, scheme):
+    shown, heard = opened(browser, file, width, scheme)
+    assert heard == []
+    for name in CHARTS:
+        drawn = shown.locator(f"[data-chart='{name}'] svg").bounding_box()
+        assert drawn is not None
+        assert 200 < drawn["width"] <= width
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    background = shown.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 24, 29)"}[scheme]
+    shown.close()
+
+
+def test_it_says_the_verdict_first_and_shows_the_numbers(browser, file, record):
+    shown, _ = opened(browser, file, 1280, "light")
+    assert shown.inner_text("h1") == record["title"]
+    assert shown.inner_text("#verdict") == record["text"]
+    rows = shown.locator("#stages tbody tr").all_inner_texts()
+    assert len(rows) == len(record["stages"])
+    assert all(f"Newton {step}" in row for step, row in zip((1, 3, 5, 7), rows, strict=True))
+    cells = shown.locator("[data-chart='map-errors'] .mark-rect.role-mark path[aria-label]")
+    assert cells.count() >= 4 * 11
+    shown.close()
+
+
+def test_hover_shows_values_and_the_menu_changes_the_figures(browser, file):
+    shown, heard = opened(browser, file, 1280, "light")
+    cell = shown.locator("[data-chart='map-errors'] .mark-rect.role-mark path").nth(5)
+    cell.scroll_into_view_if_needed()
+    cell.hover()
+    shown.wait_for_selector("#vg-tooltip-element.visible")
+    assert re.search(r"similarity\s*[\d.]+", shown.inner_text("#vg-tooltip-element"))
+    before = shown.inner_html("[data-chart='map-errors']")
+    shown.select_option("#algorithm", "ConjugateGradients")
+    shown.wait_for_timeout(300)
+    assert shown.inner_html("[data-chart='map-errors']") != before
+    assert heard == []
+    shown.close()
+
+
+def test_every_figure_is_fit_for_a_paper(record, tmp_path):
+    from algoscope.report import charts
+
+    made = figures(record, "Newton")
+    assert tuple(made) == CHARTS
+    magic = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
+    for name, chart in made.items():
+        for written in charts.save(chart, tmp_path / name, ("png", "svg", "pdf")):
+            assert written.read_bytes().startswith(magic[written.suffix])
+    text = (tmp_path / "map-errors.svg").read_text()
+    assert text.count('stroke="#d1495b" stroke-width="2"') == 4  # the best step of each stage is outlined
