@@ -101,7 +101,7 @@ def outcome(case: Case, instrument: Instrument) -> dict[str, Any]:
 
 
 def share(rows: list[list[bool]], seed: int = 0) -> dict[str, Any]:
-    """A rate over stages, with a 95% interval by resampling whole models."""
+    """A rate over stages, with a 95% interval by resampling whole models, or Wilson's over models where all agree."""
     counts = torch.tensor([[sum(row), len(row)] for row in rows], dtype=torch.float64)
     if not len(counts) or not counts[:, 1].sum():
         return {"rate": None, "low": None, "high": None, "models": len(rows), "stages": 0}
@@ -109,6 +109,9 @@ def share(rows: list[list[bool]], seed: int = 0) -> dict[str, Any]:
     hits, trials = counts[drawn].sum(1).unbind(1)
     low, high = torch.quantile(hits / trials.clamp(min=1), torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
     hit, total = counts.sum(0).tolist()
+    if hit in (0, total):
+        models = int((counts[:, 1] > 0).sum())
+        low, high = (binomial(models if hit else 0, models)[end] for end in ("low", "high"))
     return {"rate": hit / total, "low": low, "high": high, "models": len(rows), "stages": int(total)}
 
 
@@ -132,13 +135,11 @@ def summary(found: list[dict[str, Any]], missing: list[dict[str, Any]], empty: l
     names = sorted({model["planted"] for model in found})
     alarms = [any(row["agreed"] for row in model["stages"]) for model in empty]
     kinds = ["shuffled labels" if "planted" in model else "untrained" for model in empty]
-    ridge = [[row["right"] for row in model["stages"]] for model in found if model["planted"] == "Ridge"]
     return {
         "planted": {"models": len(found), **rates(found)},
         "by_algorithm": {name: rates([model for model in found if model["planted"] == name]) for name in names},
         "by_noise": {str(n): rates([model for model in found if model["noise"] == n]) for n in NOISES},
         "by_dim": {str(dim): rates([model for model in found if model["dim"] == dim]) for dim in TASKS},
-        "ridge_named": share(ridge),
         "certain_when_absent": share(
             [[row["certain"] for row in model["stages"] if row["unsaturated"]] for model in missing]
         ),

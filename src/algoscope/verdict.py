@@ -191,7 +191,7 @@ class Verdict:
     def _rates(self) -> str:
         """How the matching steps grow."""
         told = []
-        for name, law in self.laws.items():
+        for name, law in ((name, law) for name, law in self.laws.items() if name in self.named):
             times = f"{law.growth:.2f} ({self.confidence:.0%} {law.low:.2f} to {law.high:.2f})"
             where = spans(law.used, self.trace.stages)
             if law.law == "linear" and law.low > 0:
