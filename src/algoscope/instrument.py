@@ -158,14 +158,14 @@ class Instrument:
     def _beyond(
         self, read: Tensor, mixed: Tensor, kept: tuple[Candidate, ...], scales: Tensor, confidence: float
     ) -> tuple[float, float, float]:
-        """Share of what a stage predicts that the closest step misses and a mixture of steps does not; its interval."""
+        """Of what the closest step misses of a stage, the share that a mixture of steps explains; with its interval."""
         if not kept:
             return math.nan, math.nan, math.nan
         names = [(name, step) for name, trace in self.traces.items() for step in trace.stages]
         place = names.index((kept[0].name, kept[0].step))
         closest = scales[place] * self.columns[1][:, :, place].reshape(read.shape)
         off = [(read - part)[:, self.at].square().flatten(1).sum(1) for part in (closest, mixed)]
-        missed = (off[0] - off[1]) / read[:, self.at].square().flatten(1).sum(1).mean()
+        missed = (off[0] - off[1]) / off[0].mean().clamp(min=1e-300)
         low, high = interval(missed[:, None], resampling(len(missed), RESAMPLES, self.seed), confidence)
         return float(missed.mean()), float(low), float(high)
 

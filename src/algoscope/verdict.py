@@ -13,7 +13,7 @@ from algoscope import runs
 from algoscope.matching import Candidate, Match, RateLaw, rate_law
 from algoscope.trace import Stage, Trace
 
-MISSED = 0.001  # share of a stage's predictions that a step may miss and still be called that step
+MISSED = 0.03  # share of what a step misses of a stage that other steps may explain, and it is still that step
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class StageVerdict:
     """What one stage may be.
 
     `errors` and `decodability` hold the steps that cannot be told from the closest by each kind of evidence, closest
-    first; none where nothing beats the null. `beyond` is the share of what the stage predicts that the closest step
-    misses and a mixture of all the steps does not, with its interval: where it is zero, nothing that is known adds to
-    that step, whatever the noise. `linearity` tells how linear its predictions are in the query (1: quite). `solved`
+    first; none where nothing beats the null. `beyond` is how much of what the closest step misses of the stage is
+    explained by a mixture of all the steps, with its interval: where it is zero, nothing that is known adds to that
+    step, whatever the noise. `linearity` tells how linear its predictions are in the query (1: quite). `solved`
     are the steps that have become a closed form, and which.
     """
 
@@ -168,11 +168,11 @@ class Verdict:
         loose = [found for found in held if not found.exact]
         if loose:
             missed = [found.beyond[0] for found in loose]
-            share = f"{min(missed):.1%} to {max(missed):.1%}" if len(missed) > 1 else f"{missed[0]:.1%}"
+            share = f"{min(missed):.0%} to {max(missed):.0%}" if len(missed) > 1 else f"{missed[0]:.0%}"
             where = spans([found.stage for found in loose], self.trace.stages)
             sentences.append(
-                f"None of them is all of it: a mixture of known steps explains {share} of the predictions of {where} "
-                "that the closest step does not."
+                f"None of them is all of it: of what the closest step misses of {where}, a mixture of known steps "
+                f"explains {share}."
             )
         torn = [found.stage for found in held if not found.agreed]
         if torn:

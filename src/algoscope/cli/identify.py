@@ -44,7 +44,8 @@ def main(
     model, task = load(path, member), Configuration.read(path).members[member].task
     verdict = identify(model, task, prompts=prompts, fit_on=fit_on, seed=seed, norm=norm, progress=True)
     folder, command = runs.Folder(path), ["algoscope", "identify", *sys.argv[2:]]
-    record = {"title": path.resolve().name, "command": shlex.join(command), **verdict.record()}
+    kinds = f"{type(Configuration.read(path).model).__name__} on {type(task).__name__}"
+    record = {"title": f"{kinds}: {path.resolve().name}", "command": shlex.join(command), **verdict.record()}
     runs.write_json(folder.verdict, record)
     runs.write_text(folder.page, page(record))
     show(Console(), verdict)

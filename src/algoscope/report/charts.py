@@ -22,7 +22,7 @@ def similarity_map(
 ) -> alt.LayerChart:
     """Stages across, steps upward; the best step of each stage is outlined, and steps that tie with it are dotted.
 
-    Stages stand in the `order` given, or in that of their numbers.
+    Stages that beat no null are faint. They stand in the `order` given, or in that of their numbers.
     """
     closer = "smaller" if measure == "distance" else "larger"
     base = alt.Chart(alt.Data(values=list(records))).encode(
@@ -30,6 +30,7 @@ def similarity_map(
         y=alt.Y("step:O", title=step_title, sort="descending"),
     )
     cells = base.mark_rect().encode(
+        opacity=alt.condition("datum.none", alt.value(0.15), alt.value(1)),
         color=alt.Color(
             "similarity:Q",
             title=[LEGENDS.get(measure, f"similarity of {measure}"), f"({closer} is closer)"],
@@ -80,17 +81,22 @@ def growth(
 
 
 def error_curves(records: Sequence[Record], stages: Sequence[str]) -> alt.LayerChart:
-    """Normalized error by the number of examples: a line a stage, and dashed those of an algorithm's steps."""
+    """Normalized error by the number of examples: a line a stage, and dashed those of an algorithm's steps.
+
+    Steps that are far better than every stage leave the frame.
+    """
+    floor = 0.3 * min(float(str(row["error"])) for row in records if row["model"])
+    scale = alt.Scale(type="log", domainMin=floor)
     base = alt.Chart(alt.Data(values=list(records))).encode(
         x=alt.X("t:Q", title="examples seen", axis=alt.Axis(gridOpacity=0.4)),
-        y=alt.Y("error:Q", title="normalized error", scale=alt.Scale(type="log"), axis=alt.Axis(gridOpacity=0.4)),
+        y=alt.Y("error:Q", title="normalized error", scale=scale, axis=alt.Axis(gridOpacity=0.4)),
         tooltip=["what:N", "t:Q", alt.Tooltip("error:Q", format=".3g")],
     )
     color = alt.Color(
         "what:N", title="stage", sort=list(stages), scale=alt.Scale(scheme="viridis", domain=list(stages))
     )
-    model = base.transform_filter("datum.model").mark_line(strokeWidth=2).encode(color=color)
-    steps = base.transform_filter("!datum.model").mark_line(color=QUIET, strokeDash=[4, 3], strokeWidth=1.2)
+    model = base.transform_filter("datum.model").mark_line(strokeWidth=2, clip=True).encode(color=color)
+    steps = base.transform_filter("!datum.model").mark_line(color=QUIET, strokeDash=[4, 3], clip=True)
     return _layered(steps.encode(detail="what:N"), model).properties(title="Error by position", width=420, height=300)
 
 

@@ -29,7 +29,7 @@ def figures(record: Record, chosen: str | None = None) -> dict[str, alt.LayerCha
     for measure, title in titles.items():
         made[f"map-{measure}"] = charts.similarity_map(cells[measure], "", "step", title, measure, stages)
     for scale in ("linear", "log"):
-        title = f"Closest step, {'logarithmic' if scale == 'log' else 'linear'} scale"
+        title = f"Closest step by errors, {'logarithmic' if scale == 'log' else 'linear'} scale"
         made[f"growth-{scale}"] = charts.growth(paths, "", "step", title, scale == "log", stages)
     return made if chosen else {name: charts.choose(chart, "algorithm", first) for name, chart in made.items()}
 
@@ -50,6 +50,7 @@ def _cells(record: Record, measure: str, names: Sequence[str], stages: Sequence[
                 numbers = {part: match[part][i][j] for part in ("similarity", "low", "high")}
                 marks = {"best": step == match["best"][i] and not match["none"][i]}
                 marks["tie"] = step in match["ties"][i] and not match["none"][i]
+                marks["none"] = match["none"][i]
                 yield {"algorithm": name, "stage": stage, "step": step, **numbers, **marks}
 
 

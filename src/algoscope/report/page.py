@@ -117,4 +117,4 @@ def _share(value: float) -> str:
 
 
 def _interval(middle: float, low: float, high: float) -> str:
-    return f"{middle:.4g} ({low:.4g} – {high:.4g})"
+    return f"{middle:.3g} ({low:.3g} – {high:.3g})"
