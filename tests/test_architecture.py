@@ -13,7 +13,10 @@ SHARED = {"arguments", "progress", "randomness", "trace"}  # every room may use 
 
 # room: (rooms it may import, packages beside the standard library)
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
-    "__init__": ({"algorithms", "controls", "instrument", "matching", "models", "reading", "tasks", "training"}, set()),
+    "__init__": (
+        {"algorithms", "constructions", "controls", "instrument", "matching", "models", "reading", "tasks", "training"},
+        set(),
+    ),
     "arguments": (set(), CORE),
     "progress": (set(), set()),
     "randomness": (set(), CORE),
@@ -29,7 +32,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "controls": ({"algorithms", "tasks"}, CORE),
     "instrument": ({"algorithms", "matching", "reading", "tasks", "verdict"}, CORE),
     "report": (set(), {"altair", "vl_convert"}),
-    "demo": ({"algorithms", "matching", "report", "tasks"}, set()),
+    "constructions": ({"models", "tasks"}, CORE),
+    "demo": ({"instrument", "report", "runs", "training", "verdict"}, set()),
     "cli": (
         {"demo", "instrument", "models", "report", "runs", "tasks", "training", "verdict"},
         {"torch", "tyro", "rich"},

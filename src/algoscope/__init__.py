@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from algoscope import algorithms, controls, matching, models, reading, tasks, training
+    from algoscope import algorithms, constructions, controls, matching, models, reading, tasks, training
     from algoscope.instrument import identify
     from algoscope.matching import compare
     from algoscope.reading import probe
@@ -29,6 +29,7 @@ __all__ = [
     "Trace",
     "algorithms",
     "compare",
+    "constructions",
     "controls",
     "identify",
     "load",

@@ -69,7 +69,7 @@ def test_it_renders_without_a_request_or_an_error(browser, file, width, scheme):
     shown, heard = opened(browser, file, width, scheme)
     assert heard == []
     for name in CHARTS:
-        drawn = shown.locator(f"[data-chart='{name}'] svg").bounding_box()
+        drawn = shown.locator(f"[data-chart='{name}'] svg.marks").bounding_box()
         assert drawn is not None
         assert 200 < drawn["width"] <= width
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
