@@ -62,7 +62,7 @@ def planted() -> Iterator[Case]:
 def absent() -> Iterator[Case]:
     """Planted models whose algorithm is not on the list: whatever is closest, it is not the answer."""
     for case in planted():
-        if case.model is not None and case.model.noise < 0.3 and case.model.layers.keys() > {"layer 1"}:
+        if case.model is not None and (case.task.dim == 5 or case.prompts == 0):
             yield replace(case, absent=True)
 
 
@@ -115,6 +115,10 @@ def share(rows: list[list[bool]], seed: int = 0) -> dict[str, Any]:
     return {"rate": hit / total, "low": low, "high": high, "models": len(rows), "stages": int(total)}
 
 
+def fooled(models: list[dict[str, Any]]) -> dict[str, Any]:
+    return share([[row["certain"] for row in model["stages"] if row["unsaturated"]] for model in models])
+
+
 def binomial(hits: int, trials: int) -> dict[str, Any]:
     """A rate over models, with Wilson's 95% interval."""
     z, p = 1.96, hits / trials
@@ -140,9 +144,9 @@ def summary(found: list[dict[str, Any]], missing: list[dict[str, Any]], empty: l
         "by_algorithm": {name: rates([model for model in found if model["planted"] == name]) for name in names},
         "by_noise": {str(n): rates([model for model in found if model["noise"] == n]) for n in NOISES},
         "by_dim": {str(dim): rates([model for model in found if model["dim"] == dim]) for dim in TASKS},
-        "certain_when_absent": share(
-            [[row["certain"] for row in model["stages"] if row["unsaturated"]] for model in missing]
-        ),
+        "certain_when_absent": fooled(missing),
+        "certain_when_absent_by_algorithm": {n: fooled([m for m in missing if m["planted"] == n]) for n in names},
+        "certain_when_absent_by_noise": {str(n): fooled([m for m in missing if m["noise"] == n]) for n in NOISES},
         "false_alarms": {
             "all": binomial(sum(alarms), len(alarms)),
             **{

@@ -33,7 +33,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "instrument": ({"algorithms", "matching", "reading", "tasks", "verdict"}, CORE),
     "report": (set(), {"altair", "vl_convert"}),
     "constructions": ({"models", "tasks"}, CORE),
-    "demo": ({"instrument", "report", "runs", "training", "verdict"}, set()),
+    "demo": ({"instrument", "runs", "training", "verdict"}, set()),
     "cli": (
         {"demo", "instrument", "models", "report", "runs", "tasks", "training", "verdict"},
         {"torch", "tyro", "rich"},

@@ -72,6 +72,21 @@ def test_train_writes_a_run_shows_its_progress_and_does_not_run_twice(tmp_path):
     assert again.stderr == ""
 
 
+def test_a_run_that_is_not_finished_or_damaged_is_not_identified(tmp_path):
+    done = algoscope("train", "linear-regression", *SMALL, "--steps", "5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    weights = folder / "model.safetensors"
+    whole = weights.read_bytes()
+    for damaged, message in ((whole[: len(whole) // 2], "damaged"), (None, "is not finished")):
+        weights.unlink() if damaged is None else weights.write_bytes(damaged)
+        told = algoscope("identify", str(folder), cwd=tmp_path)
+        assert told.returncode == 2
+        assert message in told.stderr
+        assert told.stderr.count("\n") == 1
+        assert not (folder / "report.html").exists()
+
+
 def test_train_chooses_the_model_by_name(tmp_path):
     options = ["--dim", "2", "--examples", "3", "--layers", "1", "--width", "4", "--steps", "3", "--device", "cpu"]
     done = algoscope("train", "linear-regression", "recurrent", *options, cwd=tmp_path)

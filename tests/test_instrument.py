@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from huggingface import gpt2
 
 import algoscope as ag
 from algoscope.algorithms import ConjugateGradients, GradientDescent, Newton, OnlineGradientDescent, Ridge
@@ -57,8 +58,44 @@ def test_what_is_not_on_the_list_is_not_claimed(algorithm):
     verdict = Instrument(TASK, others, prompts=300, fit_on=300).identify(Planted(TASK, algorithm, 0.1), weights=False)
     assert all(found.errors for found in verdict.stages)
     assert not any(found.certain or found.exact for found in verdict.stages)
-    assert "None of them is all of it" in verdict.text
-    assert "compute" not in verdict.text.split("None of them")[0]
+    assert "That is not all of it" in verdict.text
+    assert "compute" not in verdict.text.split("That is not all")[0]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        ag.tasks.LinearRegression(dim=4, examples=10, covariance="ill-conditioned"),  # gradient descent diverges
+        ag.tasks.LinearRegression(dim=3, examples=8, targets=2),
+        ag.tasks.LinearRegression(dim=1, examples=1),
+    ],
+    ids=str,
+)
+def test_tasks_of_all_kinds_are_taken(task):
+    network = Transformer(layers=1, heads=1, width=8).build(
+        task.inputs, task.outputs, task.length, torch.Generator().manual_seed(0)
+    )
+    verdict = ag.identify(network, task, prompts=31, fit_on=51)
+    assert [found.stage for found in verdict.stages] == ["embedding", "layer 1"]
+    assert verdict.record()["text"]
+
+
+@pytest.mark.parametrize("view", ["t<dim", "t>=dim", 7])
+def test_views_by_position(view):
+    verdict = Instrument(TASK, prompts=300, fit_on=300, positions=view).identify(Planted(TASK, Newton([3]), 0.1))
+    assert ("Newton", 3) in verdict.stages[0].agreed
+
+
+def test_every_stage_that_holds_something_is_in_the_words(instrument):
+    class Changing:
+        def __call__(self, tokens: torch.Tensor) -> dict[str, torch.Tensor]:
+            first = Planted(TASK, ConjugateGradients([1]))(tokens)["layer 1"]
+            return {"layer 1": first, **{f"layer {k + 2}": s for k, s in enumerate(
+                Planted(TASK, Newton([3, 4, 5, 6]))(tokens).values())}}  # fmt: skip
+
+    text = instrument.identify(Changing(), weights=False).text
+    assert "Layer 1 computes ConjugateGradients, step 1." in text
+    assert "Layers 2–5 compute Newton, steps 3, 4, 5, 6." in text
 
 
 def test_ridge_is_named():
@@ -119,6 +156,25 @@ def test_a_model_of_ones_own_is_identified_through_the_public_interface():
     assert [found.agreed for found in verdict.stages] == [(("Newton", 3),), (("Newton", 6),)]
 
 
+def test_the_gpt2_of_huggingface_is_identified_through_the_public_interface():
+    """With our weights in it, fed with continuous inputs, it is told what ours is told."""
+    model = Transformer(layers=2, heads=2, width=16)
+    ours = model.build(TASK.inputs, TASK.outputs, TASK.length, torch.Generator().manual_seed(0)).eval()
+
+    class Theirs(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.read_in, self.gpt2 = ours.read_in, gpt2(ours, layers=2, heads=2)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            return self.gpt2(inputs_embeds=self.read_in(tokens)).last_hidden_state
+
+    theirs = ag.identify(Theirs().eval(), TASK, stages=["gpt2.h.0", "gpt2.h.1"], prompts=60, fit_on=60)
+    same = ag.identify(ours, TASK, stages=["layer 1", "layer 2"], prompts=60, fit_on=60)
+    torch.testing.assert_close(theirs.trace.values, same.trace.values, rtol=1e-3, atol=1e-4)
+    assert theirs.text == same.text
+
+
 @pytest.mark.parametrize(
     ("stages", "words"),
     [
@@ -140,6 +196,8 @@ def test_wrong_use_is_named_in_one_line():
         ag.identify(planted, TASK, algorithms=[])
     with pytest.raises(ValueError, match="prompts must be an integer >= 2"):
         ag.identify(planted, TASK, prompts=1)
+    with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
+        ag.identify(planted, TASK, prompts=20, fit_on=20, confidence=1.5)
     with pytest.raises(ValueError, match="task must be a task"):
         ag.identify(planted, "regression")  # pyright: ignore[reportArgumentType]
 

@@ -27,7 +27,7 @@ class Planted:
 
     The state of an answering token is a rotation of (prediction + noise, distractors). `noise` is a standard deviation
     in units of the targets'; the distractors are as large as the targets and independent of them. Noise and distractors
-    depend on `seed` and on the tokens alone, so this is a function. With `shuffled` labels it is a null.
+    depend on `seed` and on the batch of tokens alone, so this is a function. With `shuffled` labels it is a null.
     """
 
     task: LinearRegression
@@ -40,6 +40,8 @@ class Planted:
     def __post_init__(self) -> None:
         arguments.number("noise", self.noise)
         arguments.integer("width", self.width, 1)
+        if self.task.targets > 1:
+            raise ValueError(f"task must have one target, got {self.task.targets}")
 
     @property
     def layers(self) -> dict[str, Stage]:

@@ -6,7 +6,6 @@ from typing import Any
 
 from algoscope import runs
 from algoscope.instrument import identify
-from algoscope.report.page import page
 from algoscope.training import LAPTOP, Run, load, train
 from algoscope.verdict import Verdict
 
@@ -27,8 +26,6 @@ def run(out: Path, steps: int | None = None, seed: int = 0, prompts: int = 1000,
     verdict = identify(network, LAPTOP.task, prompts=prompts, fit_on=prompts, seed=seed, progress=progress)
     sizes = f"{LAPTOP.task.dim} dimensions, {LAPTOP.task.examples} examples"
     title = f"A transformer of {LAPTOP.model.layers} layers on linear regression, {sizes}"
-    record = {"title": title, "command": "make demo", **verdict.record()}
-    folder = runs.Folder(done.path)
-    runs.write_json(folder.verdict, record)
-    runs.write_text(folder.page, page(record))
-    return Demo(done, verdict, folder.page)
+    told = f"--out {out} --seed {seed} --prompts {prompts}" + (f" --steps {steps}" if steps is not None else "")
+    page = runs.Folder(done.path).page
+    return Demo(done, verdict, verdict.save(page, title=title, command=f"algoscope demo {told}"))

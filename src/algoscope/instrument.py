@@ -15,7 +15,7 @@ else, and the step is only the closest.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -26,9 +26,9 @@ from torch import Tensor, nn
 from algoscope import algorithms as known
 from algoscope import arguments
 from algoscope.algorithms import Algorithm
-from algoscope.matching import MEASURES, Candidate, Match, candidates, judge
+from algoscope.matching import MEASURES, Match, candidates, judge
 from algoscope.matching.bootstrap import interval, resampling
-from algoscope.matching.compare import Positions, positions_at
+from algoscope.matching.compare import Positions, confidence_between_0_and_1, positions_at
 from algoscope.progress import Bar
 from algoscope.reading.induced import induced_weights, queries_for
 from algoscope.reading.moments import LinearMap
@@ -41,7 +41,8 @@ from algoscope.verdict import StageVerdict, Verdict
 GRID = (*range(24), *(round(2 ** (k / 2)) for k in range(10, 25)))  # of slow methods: two steps an octave, to 4,096
 SHORT = tuple(step for step in GRID if step <= 256)
 CONVERGED = 1e-4  # normalized squared distance from a closed form at which a method counts as that: 1% of the targets
-RESAMPLES = 1000
+RESAMPLES, ENOUGH = 1000, 5  # at least, and so many in each tail of an interval
+LARGEST = 1e6  # a step whose values are larger than this, in units of the targets', has diverged
 QUERIES, FEWEST_WEIGHED = 2000, 12  # prompts with other queries to ask for weights, and prompts to weigh at least
 FIRST = 1  # position from which on predictions are compared
 
@@ -93,13 +94,16 @@ class Instrument:
         self.fitting, self.sample = fitting_prompts(task, fit_on, seed), task.sample(prompts, seed)
         self.at = positions_at(self.sample, positions, FIRST)
         done = _bar(fit_on + prompts, "the algorithms") if progress else nobody
-        self.columns = [_columns(chosen, part, done) for part in (self.fitting, self.sample)]
+        columns = [_columns(chosen, part, done) for part in (self.fitting, self.sample)]
         one = replace(self.sample, x=self.sample.x[:1], y=self.sample.y[:1])
-        steps = {algorithm.name: algorithm.trace(one).stages for algorithm in chosen}
-        values = self.columns[1].movedim(2, 0).reshape(-1, *self.sample.y.shape)
-        own = values.split([len(labels) for labels in steps.values()])
-        self.traces = {name: Trace(name, part, steps[name], self.sample) for name, part in zip(steps, own, strict=True)}
-        self.solved = _solved(self.traces)
+        labels = {algorithm.name: algorithm.trace(one) for algorithm in chosen}
+        own = columns[1].movedim(2, 0).reshape(-1, *self.sample.y.shape).split([len(each) for each in labels.values()])
+        pairs = zip(labels.items(), own, strict=True)
+        self.traces = {name: Trace(name, part, each.stages, self.sample) for (name, each), part in pairs}
+        self.weighable = self.sample.y.ndim == 2 and all(each.weights is not None for each in labels.values())
+        self.solved = self._solved()
+        usable = torch.stack([part.abs().amax((0, 1, 3)) for part in columns]).amax(0) <= LARGEST * task.power**0.5
+        self.columns = [torch.where(usable[:, None], part, 0.0) for part in columns]  # steps that diverge are left out
 
     def identify(
         self,
@@ -114,32 +118,36 @@ class Instrument:
 
         Without `weights` those that the stages induce are not asked for, which saves many passes of the model.
         """
+        confidence_between_0_and_1(confidence)
         states = open_model(model, self.task, stages, norm)
         done = _bar(self.fitting.batch + self.sample.batch, "the model") if progress else nobody
         reading = fit(states, self.fitting, self.columns[0], self.at, done)
         read, scales = reading.read(self.sample, self.columns[1], done), reading.scales()
-        matches = {measure: self._scaled(read.trace, scales, measure) for measure in ("errors", "distance")}
-        matches["decodability"] = self._decoded(read)
+        matches = {measure: self._scaled(read.trace, scales, measure, confidence) for measure in ("errors", "distance")}
+        matches["decodability"] = self._decoded(read, confidence)
         linearity = [math.nan] * len(states.stages)
-        if weights:
-            matches["weights"], linearity = self._weighed(reading)
+        if weights and self.weighable:
+            matches["weights"], linearity = self._weighed(reading, confidence)
         each = 1 - (1 - confidence) / len(states.stages)
-        error, mixed = read.trace.normalized_error()[:, -1].tolist(), self._mixtures(read.trace, reading.by_columns())
+        resamples = max(RESAMPLES, math.ceil(2 * ENOUGH / (1 - each)))
+        error, mixed = read.trace.normalized_error(), self._mixtures(read.trace, reading.by_columns())
         found = []
         for i, stage in enumerate(states.stages):
-            kept = [tuple(candidates(matches[kind], stage, each)) for kind in ("errors", "decodability")]
-            beyond = self._beyond(read.trace.values[i], mixed[i], kept[0], scales[i], each)
-            found.append(StageVerdict(stage, error[i], kept[0], kept[1], beyond, linearity[i], self.solved))
+            kept = [tuple(candidates(matches[kind], stage, each, resamples)) for kind in ("errors", "decodability")]
+            unsure = StageVerdict(
+                stage, float(error[i, self.at][-1]), *kept, linearity=linearity[i], solved=self.solved
+            )
+            beyond = self._beyond(read.trace.values[i], mixed[i], unsure, scales[i], each, resamples)
+            found.append(replace(unsure, beyond=beyond))
         return Verdict(tuple(found), read.trace, self.traces, matches, confidence)
 
-    def _weighed(self, reading: Reading) -> tuple[dict[str, Match], list[float]]:
+    def _weighed(self, reading: Reading, confidence: float) -> tuple[dict[str, Match], list[float]]:
         """Cosines of the weights that the stages induce and those of the algorithms, on a few prompts at two positions.
 
         And for each stage how linear its predictions are in the query (the median over the prompts).
         """
-        last = self.sample.positions - 1
-        asked = (self.positions,) if isinstance(self.positions, int) else (min(self.sample.dim, last), last)
-        asked = tuple(dict.fromkeys(asked))
+        seen = self.at.nonzero()[:, 0].tolist()
+        asked = tuple(dict.fromkeys((self.sample.dim if self.sample.dim in seen else seen[len(seen) // 2], seen[-1])))
         count = max(FEWEST_WEIGHED, QUERIES // (len(asked) * queries_for(self.sample.dim)))
         few = replace(self.sample, x=self.sample.x[:count], y=self.sample.y[:count])
         induced = induced_weights(reading, few, asked, self.seed)
@@ -148,7 +156,8 @@ class Instrument:
             other = algorithm.trace(few)
             parts = [_cosines(induced.trace.weights, other.weights, position) for position in asked]
             values = torch.stack(parts).mean(0)
-            found[other.name] = self._judge(induced.trace, other, "weights", values, torch.zeros_like(values[..., 0]))
+            null = torch.zeros_like(values[..., 0])
+            found[other.name] = self._judge(induced.trace, other, "weights", values, null, confidence)
         return found, induced.linearity.flatten(1).nanmedian(1).values.tolist()
 
     def _mixtures(self, trace: Trace, explain: LinearMap) -> Float[Tensor, "stages batch points *target"]:
@@ -156,20 +165,24 @@ class Instrument:
         return explain(self.columns[1].movedim(2, 3)).movedim(3, 0).reshape(trace.values.shape)
 
     def _beyond(
-        self, read: Tensor, mixed: Tensor, kept: tuple[Candidate, ...], scales: Tensor, confidence: float
+        self, read: Tensor, mixed: Tensor, unsure: StageVerdict, scales: Tensor, confidence: float, resamples: int
     ) -> tuple[float, float, float]:
         """Of what the closest step misses of a stage, the share that a mixture of steps explains; with its interval."""
-        if not kept:
+        if unsure.null:
             return math.nan, math.nan, math.nan
         names = [(name, step) for name, trace in self.traces.items() for step in trace.stages]
-        place = names.index((kept[0].name, kept[0].step))
+        place = names.index((*unsure.agreed, (unsure.errors[0].name, unsure.errors[0].step))[0])
         closest = scales[place] * self.columns[1][:, :, place].reshape(read.shape)
         off = [(read - part)[:, self.at].square().flatten(1).sum(1) for part in (closest, mixed)]
-        missed = (off[0] - off[1]) / off[0].mean().clamp(min=1e-300)
-        low, high = interval(missed[:, None], resampling(len(missed), RESAMPLES, self.seed), confidence)
-        return float(missed.mean()), float(low), float(high)
+        unit = off[0].mean().clamp(min=1e-300)
+        share = float(1 - off[1].mean() / unit)
+        influence = share + (off[0] - off[1] - share * off[0]) / unit  # on the ratio of two means
+        low, high = interval(influence[:, None], resampling(len(influence), resamples, self.seed), confidence)
+        return share, float(low), float(high)
 
-    def _scaled(self, trace: Trace, scales: Float[Tensor, "stages columns"], measure: str) -> dict[str, Match]:
+    def _scaled(
+        self, trace: Trace, scales: Float[Tensor, "stages columns"], measure: str, confidence: float
+    ) -> dict[str, Match]:
         """Each stage against the steps of each algorithm, which are scaled to it."""
         chosen = MEASURES[measure]
         own = scales.split([len(other) for other in self.traces.values()], dim=1)
@@ -180,20 +193,34 @@ class Instrument:
                 scaled = other.values * factor.reshape(-1, *[1] * (other.values.ndim - 1))
                 values.append(chosen.per_sequence(trace.select([stage]), replace(other, values=scaled), self.at))
                 null.append(chosen.per_sequence(trace.select([stage]), chosen.null(other), self.at)[..., 0])
-            found[name] = self._judge(trace, other, measure, torch.cat(values, 1), torch.cat(null, 1))
+            found[name] = self._judge(trace, other, measure, torch.cat(values, 1), torch.cat(null, 1), confidence)
         return found
 
-    def _decoded(self, read: Read) -> dict[str, Match]:
+    def _decoded(self, read: Read, confidence: float) -> dict[str, Match]:
         """The gains are above the null's already."""
         own = read.gains.split([len(other) for other in self.traces.values()], dim=2)
         null = torch.zeros(read.gains.shape[:2], dtype=torch.float64)
         pairs = zip(self.traces.values(), own, strict=True)
-        return {other.name: self._judge(read.trace, other, "decodability", part, null) for other, part in pairs}
+        return {o.name: self._judge(read.trace, o, "decodability", part, null, confidence) for o, part in pairs}
 
-    def _judge(self, trace: Trace, other: Trace, measure: str, values: Tensor, null: Tensor) -> Match:
+    def _judge(
+        self, trace: Trace, other: Trace, measure: str, values: Tensor, null: Tensor, confidence: float
+    ) -> Match:
         stages = (trace.stages, other.stages)
         names = (trace.name, other.name)
-        return judge(names, stages, measure, values, null, self.positions, FIRST, seed=self.seed)
+        return judge(names, stages, measure, values, null, self.positions, FIRST, confidence, seed=self.seed)
+
+    def _solved(self) -> dict[tuple[str, Stage], tuple[str, Stage]]:
+        """The steps of iterations that have become a closed form, to 1% of the targets, and which."""
+        found: dict[tuple[str, Stage], tuple[str, Stage]] = {}
+        forms = {a.name for a in self.algorithms if isinstance(a, known.OrdinaryLeastSquares | known.Ridge)}
+        for closed in (self.traces[name] for name in self.traces if name in forms):
+            for other in (trace for trace in self.traces.values() if trace.name not in forms):
+                off = (other.values - closed.values)[:, :, self.at].square().flatten(1).mean(1)
+                near = (off <= CONVERGED * self.sample.normalizer()).tolist()
+                steps = [step for step, same in zip(other.stages, near, strict=True) if same]
+                found |= {(other.name, step): (closed.name, closed.stages[0]) for step in steps}
+        return found
 
 
 def identify(
@@ -227,18 +254,6 @@ def _cosines(a: Tensor | None, b: Tensor | None, position: int) -> Float[Tensor,
     units = [part[:, :, position].flatten(2).double() for part in (a, b)]
     units = [unit / unit.norm(dim=-1, keepdim=True).clamp(min=1e-150) for unit in units]
     return torch.einsum("ibd,jbd->bij", *units)
-
-
-def _solved(traces: Mapping[str, Trace]) -> dict[tuple[str, Stage], tuple[str, Stage]]:
-    """The steps of iterations that equal a closed form on every prompt, and which."""
-    found: dict[tuple[str, Stage], tuple[str, Stage]] = {}
-    for closed in (trace for trace in traces.values() if len(trace) == 1):
-        for other in (trace for trace in traces.values() if len(trace) > 1):
-            off = (other.values - closed.values).square().flatten(1).mean(1) / closed.prompts.normalizer()
-            equal = (off <= CONVERGED).tolist()
-            found |= {(other.name, step): (closed.name, closed.stages[0])
-                      for step, same in zip(other.stages, equal, strict=True) if same}  # fmt: skip
-    return found
 
 
 def _columns(chosen: Sequence[Algorithm], prompts: Prompts, done: Callable[[int], None]) -> Columns:

@@ -65,7 +65,7 @@ class Folder:
 
     @property
     def verdict(self) -> Path:
-        return self.path / "verdict.json"
+        return self.path / "report.json"
 
     @property
     def page(self) -> Path:

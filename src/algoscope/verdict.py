@@ -13,7 +13,8 @@ from algoscope import runs
 from algoscope.matching import Candidate, Match, RateLaw, rate_law
 from algoscope.trace import Stage, Trace
 
-MISSED = 0.03  # share of what a step misses of a stage that other steps may explain, and it is still that step
+MISSED = 0.05  # share of what a step misses of a stage that other steps may explain, and it is still that step
+SHOWN = 4  # steps of one algorithm in words
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class StageVerdict:
     `errors` and `decodability` hold the steps that cannot be told from the closest by each kind of evidence, closest
     first; none where nothing beats the null. `beyond` is how much of what the closest step misses of the stage is
     explained by a mixture of all the steps, with its interval: where it is zero, nothing that is known adds to that
-    step, whatever the noise. `linearity` tells how linear its predictions are in the query (1: quite). `solved`
+    step. `linearity` tells how linear its predictions are in the query (1: quite). `solved`
     are the steps that have become a closed form, and which.
     """
 
@@ -31,9 +32,9 @@ class StageVerdict:
     error: float  # normalized, at the last position
     errors: tuple[Candidate, ...]
     decodability: tuple[Candidate, ...]
-    beyond: tuple[float, float, float]
-    linearity: float
     solved: Mapping[tuple[str, Stage], tuple[str, Stage]]
+    linearity: float = math.nan
+    beyond: tuple[float, float, float] = (math.nan, math.nan, math.nan)
 
     @property
     def null(self) -> bool:
@@ -57,8 +58,19 @@ class StageVerdict:
 
     @property
     def exact(self) -> bool:
-        """Nothing that is known adds to the closest step: the stage may be that step and noise."""
-        return not self.null and self.beyond[1] <= MISSED
+        """Nothing that is known adds to the closest step, and the evidence suffices to say so."""
+        return not self.null and self.beyond[2] <= MISSED
+
+    @property
+    def words(self) -> str:
+        """What it may be."""
+        if self.null:
+            return "nothing: no algorithm beats the null"
+        if not self.agreed:
+            errors, decoded = (f"{kind[0].name} {kind[0].step}" for kind in (self.errors, self.decodability))
+            return f"undecided: errors say {errors}, decodability says {decoded}"
+        names = dict.fromkeys(name for name, _ in self.agreed)
+        return "; ".join(f"{name} {some(self.steps(name))}" for name in names)
 
     def steps(self, name: str) -> list[Stage]:
         """The steps of an algorithm that this stage may be."""
@@ -69,6 +81,7 @@ class StageVerdict:
         return {
             "stage": str(self.stage),
             "error": self.error,
+            "words": self.words,
             "null": self.null,
             "certain": self.certain,
             "exact": self.exact,
@@ -125,19 +138,18 @@ class Verdict:
         }
 
     def save(self, path: Path | str, **facts: object) -> Path:
-        """Writes the page; `facts` are shown on it: "title", "command"."""
+        """Writes the page, and its numbers beside it as JSON; `facts` are shown on it: "title", "command"."""
         from algoscope.report.page import page
 
-        runs.write_text(Path(path), page({**self.record(), **facts}))
-        return Path(path)
+        record, path = {**self.record(), **facts}, Path(path)
+        runs.write_json(path.with_suffix(".json"), record)
+        runs.write_text(path, page(record))
+        return path
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The algorithms that are among the closest at most of the stages that hold something, most often first."""
-        held = [found for found in self.stages if not found.null]
-        counts = {name: sum(bool(found.steps(name)) for found in held) for name in self.traces}
-        most = max(counts.values(), default=0)
-        return tuple(sorted((n for n in counts if counts[n] and 2 * counts[n] >= most), key=lambda n: -counts[n]))
+        """The algorithms that are among the closest at some stage, most often first."""
+        return tuple(sorted((name for name in self.traces if self._count(name)), key=lambda name: -self._count(name)))
 
     @property
     def text(self) -> str:
@@ -155,43 +167,40 @@ class Verdict:
         return f"Nothing was found at {spans(empty, self.trace.stages)}." if empty else ""
 
     def _closest(self, held: Sequence[StageVerdict]) -> list[str]:
-        """Which algorithms are closest where, and whether they are all that is there."""
-        sentences = []
-        for name in self.named:
-            alone = [found for found in held if {other for other, _ in found.agreed} == {name}]
-            sentences.append(self._say([found for found in alone if found.exact], "computes", "compute", name))
-            loose = [found for found in alone if not found.exact]
-            sentences.append(self._say(loose, "is closest to", "are closest to", name))
-            tied = [found.stage for found in held if found.steps(name) and found not in alone]
-            if tied:
-                sentences.append(f"{name} cannot be told from the closest at {spans(tied, self.trace.stages)}.")
+        """One sentence for all stages that are told the same, and whether that is all there is."""
+        groups: dict[tuple[tuple[str, ...], bool], list[StageVerdict]] = {}
+        for found in held:
+            names = tuple(sorted({name for name, _ in found.agreed}, key=self.named.index))
+            groups.setdefault((names, found.exact), []).append(found)
+        sentences = [self._say(names, exact, stages) for (names, exact), stages in groups.items()]
         loose = [found for found in held if not found.exact]
         if loose:
             missed = [found.beyond[0] for found in loose]
             share = f"{min(missed):.0%} to {max(missed):.0%}" if len(missed) > 1 else f"{missed[0]:.0%}"
             where = spans([found.stage for found in loose], self.trace.stages)
             sentences.append(
-                f"None of them is all of it: of what the closest step misses of {where}, a mixture of known steps "
-                f"explains {share}."
+                f"That is not all of it: of what the closest step misses of {where}, a mixture of known steps explains "
+                f"{share}."
             )
-        torn = [found.stage for found in held if not found.agreed]
-        if torn:
-            sentences.append(f"At {spans(torn, self.trace.stages)} errors and decodability name different steps.")
         return sentences
 
-    def _say(self, found: Sequence[StageVerdict], one: str, many: str, name: str) -> str:
-        """Which stages do it, and with which steps."""
-        if not found:
-            return ""
-        where = spans([stage.stage for stage in found], self.trace.stages)
-        steps = ", ".join("/".join(str(step) for step in stage.steps(name)) for stage in found)
-        which = f", step{'s' if len(found) > 1 else ''} {steps}" if len(self.traces[name]) > 1 else ""
-        return f"{where[0].upper()}{where[1:]} {many if len(found) > 1 else one} {name}{which}."
+    def _say(self, names: tuple[str, ...], exact: bool, stages: Sequence[StageVerdict]) -> str:
+        where, many = spans([found.stage for found in stages], self.trace.stages), len(stages) > 1
+        if not names:
+            return f"At {where} errors and decodability name different steps."
+        name, *others = names
+        if others:
+            return f"At {where}, {', '.join([name, *others[:-1]])} and {others[-1]} cannot be told apart."
+        verb = ("compute" if many else "computes") if exact else ("are closest to" if many else "is closest to")
+        steps = ", ".join("/".join(str(step) for step in found.steps(name)) for found in stages)
+        which = f", step{'s' if many else ''} {steps}" if len(self.traces[name]) > 1 else ""
+        return f"{where[0].upper()}{where[1:]} {verb} {name}{which}."
 
     def _rates(self) -> str:
         """How the matching steps grow."""
         told = []
-        for name, law in ((name, law) for name, law in self.laws.items() if name in self.named):
+        often = [name for name in self.named if 2 * self._count(name) >= self._count(self.named[0])]
+        for name, law in ((name, law) for name, law in self.laws.items() if name in often):
             times = f"{law.growth:.2f} ({self.confidence:.0%} {law.low:.2f} to {law.high:.2f})"
             where = spans(law.used, self.trace.stages)
             if law.law == "linear" and law.low > 0:
@@ -200,10 +209,17 @@ class Verdict:
                 told.append(f"{name} would need {times} times as many steps at each further stage over {where}")
         return f"By the steps that fit best, {'; '.join(told)}." if told else ""
 
+    def _count(self, name: str) -> int:
+        return sum(bool(found.steps(name)) for found in self.stages)
+
     def _rest(self, held: Sequence[StageVerdict]) -> str:
         near = {found.name for stage in held for found in (*stage.errors, *stage.decodability)}
         rejected = [name for name in self.traces if name not in near and not any(f.steps(name) for f in held)]
         return f"Never among the closest: {', '.join(rejected)}." if rejected else ""
+
+
+def some(steps: Sequence[Stage]) -> str:
+    return ", ".join(str(step) for step in steps[:SHOWN]) + (" …" if len(steps) > SHOWN else "")
 
 
 def short(numbers: Tensor) -> Any:

@@ -151,6 +151,15 @@ def test_a_function_that_is_not_linear_in_the_query_is_told():
     assert float(found.linearity.max()) < 0.9
 
 
+def test_a_module_in_training_is_read_as_in_evaluation_and_left_as_it_was():
+    model = nn.Sequential(nn.Linear(TASK.inputs, 8), nn.Dropout(0.5), nn.BatchNorm1d(TASK.length))
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    first, second = (ag.probe(model, TASK, TASK.sample(20, seed=0), stages=["2"], fit_on=30) for _ in range(2))
+    assert torch.equal(first.values, second.values)
+    assert all(module.training for module in model.modules())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -1,7 +1,6 @@
 """algoscope identify RUN"""
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,11 +11,8 @@ from rich.table import Table
 from algoscope import runs
 from algoscope.cli import parse_and_call
 from algoscope.instrument import identify
-from algoscope.report.page import page
 from algoscope.training import Configuration, load
-from algoscope.verdict import StageVerdict, Verdict
-
-SHOWN = 4  # steps of one algorithm in a row of the table
+from algoscope.verdict import Verdict
 
 
 def run(arguments: list[str]) -> None:
@@ -41,13 +37,13 @@ def main(
         seed: Seed of both.
         norm: States are read as they are (none), normalized (each), or the last one after the final norm (last).
     """
-    model, task = load(path, member), Configuration.read(path).members[member].task
+    model, found = load(path, member), Configuration.read(path)
+    task, folder = found.members[member].task, runs.Folder(path)
     verdict = identify(model, task, prompts=prompts, fit_on=fit_on, seed=seed, norm=norm, progress=True)
-    folder, command = runs.Folder(path), ["algoscope", "identify", *sys.argv[2:]]
-    kinds = f"{type(Configuration.read(path).model).__name__} on {type(task).__name__}"
-    record = {"title": f"{kinds}: {path.resolve().name}", "command": shlex.join(command), **verdict.record()}
-    runs.write_json(folder.verdict, record)
-    runs.write_text(folder.page, page(record))
+    title = f"{type(found.model).__name__} on {type(task).__name__}: {path.resolve().name}"
+    options = {"member": member, "prompts": prompts, "fit-on": fit_on, "seed": seed, "norm": norm}
+    told = " ".join(f"--{name} {value}" for name, value in options.items())
+    verdict.save(folder.page, title=title, command=f"algoscope identify {shlex.quote(str(path))} {told}")
     show(Console(), verdict)
     print(f"\n  {folder.page}")
 
@@ -58,24 +54,10 @@ def show(console: Console, verdict: Verdict) -> None:
     for column in ("stage", "error at the last position", "cannot be told from the closest"):
         table.add_column(column, justify="left" if column.startswith("cannot") else "right")
     for found in verdict.stages:
-        table.add_row(str(found.stage), f"{found.error:.4g}", described(found))
+        table.add_row(str(found.stage), f"{found.error:.4g}", found.words)
     console.print(table)
     console.print(f"\n{verdict.text}\n", highlight=False)
     console.print(trust(), highlight=False)
-
-
-def described(found: StageVerdict) -> str:
-    """The algorithms and steps that a stage may be."""
-    if found.null:
-        return "nothing: no algorithm beats the null"
-    if not found.agreed:
-        errors, decoded = (f"{kind[0].name} {kind[0].step}" for kind in (found.errors, found.decodability))
-        return f"undecided: errors say {errors}, decodability {decoded}"
-    parts = []
-    for name in dict.fromkeys(algorithm for algorithm, _ in found.agreed):
-        steps = [str(step) for step in found.steps(name)]
-        parts.append(f"{name} {', '.join(steps[:SHOWN])}{' …' if len(steps) > SHOWN else ''}")
-    return "; ".join(parts)
 
 
 def trust() -> str:

@@ -50,9 +50,9 @@ def newton(dim: int, examples: int, steps: int, alpha: float) -> TransformerNetw
     count = float(task.length)  # what the attention divides by
     first, start, *others = network.blocks
     _gather(first, stream, dim, count)
-    _start(start, stream, dim, count, alpha)
+    _start(start, stream, count, alpha)
     for block in others:
-        _step(block, stream, dim, count)
+        _step(block, stream, count)
     return network.eval()
 
 
@@ -97,12 +97,12 @@ def _sum_over_examples(
                    {target: sign * factor * values})  # fmt: skip
 
 
-def _start(block: torch.nn.Module, stream: Stream, dim: int, count: float, alpha: float) -> None:
+def _start(block: torch.nn.Module, stream: Stream, count: float, alpha: float) -> None:
     """u_j = αS x_j."""
     _sum_over_examples(block, (0, 1), stream, "x", "key", "u", alpha * count)
 
 
-def _step(block: torch.nn.Module, stream: Stream, dim: int, count: float) -> None:
+def _step(block: torch.nn.Module, stream: Stream, count: float) -> None:
     """A step of Newton for u, and the prediction of the u that it finds."""
     _sum_over_examples(block, (0, 1), stream, "u", "u", "change", -count)
     _sum_over_examples(block, (2, 3), stream, "u", "y", "fresh", count)

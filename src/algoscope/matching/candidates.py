@@ -23,7 +23,9 @@ class Candidate:
     high: float
 
 
-def candidates(matches: Mapping[str, Match], stage: Stage, confidence: float | None = None) -> list[Candidate]:
+def candidates(
+    matches: Mapping[str, Match], stage: Stage, confidence: float | None = None, resamples: int | None = None
+) -> list[Candidate]:
     """The steps of all algorithms that a stage may be, closest first; none where nothing beats the null.
 
     `matches` holds comparisons of the same trace, by algorithm. All steps of all algorithms are judged together, so
@@ -40,7 +42,7 @@ def candidates(matches: Mapping[str, Match], stage: Stage, confidence: float | N
         return []
     labels = [label for label, kept in zip(labels, usable.tolist(), strict=True) if kept]
     closeness = sign * values[:, usable]
-    draws = resampling(closeness.shape[0], reference.resamples, reference.seed)
+    draws = resampling(closeness.shape[0], resamples or reference.resamples, reference.seed)
     ahead = closeness - sign * reference.null_per_sequence[:, i, None]
     if not bool(larger_than_zero(ahead, draws, confidence, scale.resolution).any()):
         return []

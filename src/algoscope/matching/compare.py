@@ -197,6 +197,12 @@ def _measure(name: str | None, a: Trace, b: Trace, at: Tensor) -> Measure:
     return MEASURES[name]
 
 
+def confidence_between_0_and_1(confidence: float) -> None:
+    arguments.number("confidence", confidence, strict=True)
+    if confidence >= 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
+
+
 def _check(a: Trace, b: Trace, confidence: float, resamples: int, seed: int) -> None:
     for name, value in (("a", a), ("b", b)):
         if not isinstance(value, Trace):
@@ -205,8 +211,6 @@ def _check(a: Trace, b: Trace, confidence: float, resamples: int, seed: int) -> 
         raise ValueError(f"a and b must be traces of the same prompts; those of {a.name} and {b.name} differ")
     if a.prompts.batch < 2:
         raise ValueError("a and b must hold at least 2 prompts: an interval needs a spread, got 1")
-    arguments.number("confidence", confidence, strict=True)
-    if confidence >= 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
+    confidence_between_0_and_1(confidence)
     arguments.integer("resamples", resamples, 100)
     arguments.integer("seed", seed, 0)

@@ -73,7 +73,9 @@ def common(matches: Mapping[str, Match], stage: Stage) -> Match:
     same = ("a", "stages", "measure", "positions", "first")
     for other in others:
         differing = [field for field in same if getattr(first, field) != getattr(other, field)]
-        if not differing and not torch.equal(first.null_per_sequence, other.null_per_sequence):
+        if not differing and not torch.allclose(
+            first.null_per_sequence, other.null_per_sequence, rtol=0, atol=0, equal_nan=True
+        ):
             differing = ["prompts"]  # the null depends on them and on the trace alone
         if differing:
             hint = "; pass the same measure to each compare" if "measure" in differing else ""

@@ -181,8 +181,9 @@ def chunks(
     prompts: Prompts, columns: Columns | None = None, size: int = CHUNK
 ) -> Iterator[tuple[Prompts, Columns | None]]:
     """The prompts and their columns, few at a time: what is computed of them must not fill the memory."""
-    for start in range(0, prompts.batch, size := min(size, CHUNK)):
-        part = slice(start, start + size)
+    starts = list(range(0, max(prompts.batch - 1, 1), min(size, CHUNK)))  # no chunk of one: its null would be itself
+    for start, stop in zip(starts, [*starts[1:], prompts.batch], strict=True):
+        part = slice(start, stop)
         chunk = replace(prompts, x=prompts.x[part], y=prompts.y[part])
         yield chunk, None if columns is None else columns[part]
 

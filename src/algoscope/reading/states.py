@@ -39,6 +39,8 @@ class States:
         tokens = self.task.encode(prompts.x, prompts.y).to(self.device, self.dtype)
         try:
             shown = self.show(tokens)
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError as problem:  # torch's word for shapes that do not fit
             reason = str(problem).splitlines()[0]
             raise ValueError(f"the model cannot take the tokens {list(tokens.shape)} of this task: {reason}") from None
@@ -65,7 +67,9 @@ def open_model(
     """Makes the stages of a model visible.
 
     `model` is one of our networks, any torch module that takes tokens [batch, length, inputs] (then `stages` names its
-    submodules whose outputs are the states), or a function from tokens to the states by name.
+    submodules whose outputs are the states; it is read as in evaluation), or a function from tokens, in 32 bits on the
+    CPU, to the states by name. A token must not see the target that it asks for: compare a model with full attention at
+    the last position only.
     """
     if not isinstance(task, Task):
         raise ValueError(f"task must be a task of algoscope.tasks, got {type(task).__name__}")
@@ -79,7 +83,8 @@ def open_model(
         return States(task, *_hooked(model, stages), parameter.device, parameter.dtype, norm)
     if not callable(model):
         raise ValueError(f"model must be a torch module or a function of tokens, got {type(model).__name__}")
-    names = tuple(stages) if stages else tuple(model(_example(task)))
+    with torch.no_grad():
+        names = tuple(stages) if stages else tuple(model(_example(task)))
     return States(task, model, names, torch.device("cpu"), torch.float32, norm)
 
 
@@ -89,8 +94,8 @@ def _of_network(model: Network, task: Task, stages: Sequence[str] | None, norm: 
     model.check_stages(names)
     if norm != "last":
         return States(task, lambda tokens: model.run(tokens, names)[1], names, parameter.device, parameter.dtype, norm)
-    if "norm" not in model.stages:
-        raise ValueError(f"norm='last' needs a network with a stage 'norm', this one has {list(model.stages)}")
+    if "norm" not in model.stages or names[-1] != model.stages[-2]:
+        raise ValueError(f"norm='last' needs the last stage of a network with a final norm, among {list(model.stages)}")
 
     def show(tokens: Tensor) -> dict[str, Tensor]:
         shown = model.run(tokens, {*names, "norm"})[1]
@@ -122,11 +127,15 @@ def _hooked(model: nn.Module, stages: Sequence[str] | None) -> tuple[Show, tuple
             return hook
 
         handles = [known[name].register_forward_hook(keep(name)) for name in stages]
+        training = [module for module in known.values() if module.training]
+        model.eval()  # no dropout, and no statistics changed
         try:
             model(tokens)
         finally:
             for handle in handles:
                 handle.remove()
+            for module in training:
+                module.training = True
         return shown
 
     return show, tuple(stages)

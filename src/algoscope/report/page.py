@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -12,7 +12,6 @@ import vl_convert
 from algoscope.report.figures import figures, leading
 
 TEMPLATE = Path(__file__).with_name("page.html")
-SHOWN = 5  # steps of an algorithm in a cell
 
 
 def page(record: Mapping[str, Any]) -> str:
@@ -68,23 +67,7 @@ def _row(found: Mapping[str, Any]) -> str:
     numbers = "".join(f'<td class="number">{cell}</td>' for cell in (*cells, beyond, linear))
     label = f'<td><span class="tag {tag}">{name}</span></td>'
     begin = f"<td>{html.escape(found['stage'])}</td><td>{found['error']:.3g}</td>"
-    return f"<tr>{begin}{label}<td>{_steps(found)}</td>{numbers}</tr>"
-
-
-def _steps(found: Mapping[str, Any]) -> str:
-    if found["null"]:
-        return "no algorithm beats the null"
-    if not found["agreed"]:
-        kinds = (f"{kind}: {found[kind][0]['name']} {found[kind][0]['step']}" for kind in ("errors", "decodability"))
-        return html.escape("undecided — " + "; ".join(kinds))
-    by_name: dict[str, list[str]] = {}
-    for name, step in found["agreed"]:
-        by_name.setdefault(name, []).append(str(step))
-    return html.escape("; ".join(f"{name} {_few(steps)}" for name, steps in by_name.items()))
-
-
-def _few(steps: Sequence[str]) -> str:
-    return ", ".join(steps[:SHOWN]) + (" …" if len(steps) > SHOWN else "")
+    return f"<tr>{begin}{label}<td>{html.escape(found['words'])}</td>{numbers}</tr>"
 
 
 def _law(name: str, law: Mapping[str, Any]) -> str:
