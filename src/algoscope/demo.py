@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from algoscope import runs
-from algoscope.instrument import identify
+from algoscope.instrument import Instrument
 from algoscope.training import LAPTOP, Run, load, train
 from algoscope.verdict import Verdict
 
@@ -20,10 +20,10 @@ class Demo:
 def run(out: Path, steps: int | None = None, seed: int = 0, prompts: int = 1000, progress: bool = True) -> Demo:
     """Trains the laptop model, unless it is there already, and identifies it."""
     settings: dict[str, Any] = vars(LAPTOP.settings) | ({"steps": steps} if steps is not None else {})
-    rate = LAPTOP.learning_rate
+    instrument, rate = Instrument(LAPTOP.task, prompts=prompts, fit_on=prompts, seed=seed), LAPTOP.learning_rate
     done = train(LAPTOP.task, LAPTOP.model, seed=seed, learning_rate=rate, out=out, progress=progress, **settings)
     network = load(done.path)
-    verdict = identify(network, LAPTOP.task, prompts=prompts, fit_on=prompts, seed=seed, progress=progress)
+    verdict = instrument.identify(network, progress=progress)
     sizes = f"{LAPTOP.task.dim} dimensions, {LAPTOP.task.examples} examples"
     title = f"A transformer of {LAPTOP.model.layers} layers on linear regression, {sizes}"
     told = f"--out {out} --seed {seed} --prompts {prompts}" + (f" --steps {steps}" if steps is not None else "")
