@@ -16,8 +16,7 @@ PATH = [{"stage": i, "best": 2**i, "low": 2**i, "high": 2**i + 1, "law": 2.0**i 
 
 @pytest.fixture
 def chart():
-    heat = charts.similarity_map(CELLS, "layer", "step", "Similarity")
-    return charts.beside(heat, charts.growth(PATH, "layer", "step", "Growth", logarithmic=True))
+    return charts.similarity_map(CELLS, "layer", "step", "Similarity")
 
 
 def test_every_format_is_written(chart, tmp_path):
@@ -33,6 +32,12 @@ def test_the_picture_shows_a_cell_for_every_record(chart, tmp_path):
     cells = re.findall(r'aria-label="layer: (\d); step: (\d); similarity of errors[^"]*"', text)
     assert len(set(cells)) == len(CELLS)
     assert text.count('stroke="#d1495b" stroke-width="2"') == 3  # the best step of each stage is outlined
+
+
+def test_the_path_of_the_law_is_drawn(tmp_path):
+    (file,) = charts.save(charts.growth(PATH, "layer", "step", "Growth", logarithmic=True), tmp_path / "path", ["svg"])
+    assert file.read_text().count("mark-symbol role-mark") == 1
+    assert "stroke-dasharray" in file.read_text()
 
 
 def test_the_page_loads_nothing_from_elsewhere(chart, tmp_path):

@@ -118,11 +118,6 @@ def choose(chart: alt.LayerChart, field: str, first: str) -> alt.LayerChart:
     return found.add_params(signal)
 
 
-def beside(*charts: alt.LayerChart) -> alt.HConcatChart:
-    """Charts side by side, each with its own legend."""
-    return alt.hconcat(*charts, spacing=40).resolve_scale(color="independent")
-
-
 def save(chart: alt.TopLevelMixin, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Writes the chart once in each format and returns the files; the page needs no network."""
     stem.parent.mkdir(parents=True, exist_ok=True)
