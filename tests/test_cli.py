@@ -38,6 +38,7 @@ def test_the_demo_trains_identifies_and_writes_its_page_which_can_be_built_again
 def test_bad_input_of_the_demo_is_one_line_and_leaves_nothing(tmp_path, option, message):
     done = algoscope("demo", option, "0", cwd=tmp_path)
     assert done.returncode == 2
+    assert done.stderr.startswith("algoscope: ")
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
