@@ -34,6 +34,15 @@ def test_planted_steps_are_named(instrument, algorithm, noise):
     assert f"compute{'s' if len(verdict.stages) == 1 else ''} {algorithm.name}" in verdict.text
 
 
+def test_the_shift_of_a_read_out_is_not_taken_for_an_algorithm():
+    """An exact step misses only the read-out's own error: of a mixture, no part of that is to be had."""
+    verdict = Instrument(TASK, prompts=300, fit_on=300, seed=1000).identify(
+        Planted(TASK, Newton([1, 2, 3, 4]), seed=1000), weights=False
+    )
+    assert all(found.beyond[2] < 0.01 for found in verdict.stages)
+    assert all(found.certain for found in verdict.stages)
+
+
 def test_the_rate_of_a_planted_model_is_found(instrument):
     verdict = instrument.identify(Planted(TASK, Newton([2, 4, 6, 8]), 0.1), weights=False)
     law = verdict.laws["Newton"]

@@ -90,7 +90,10 @@ class Reading:
         return torch.where(power > 0, products.mT / power.clamp(min=1e-300), 1.0)
 
     def by_columns(self) -> LinearMap:
-        """All columns together to the read-outs of the stages: what of them is a mixture of known steps."""
+        """All columns together to the read-outs of the stages: what of them is a mixture of known steps.
+
+        Without a shift, since a single step that is scaled to a read-out has none either.
+        """
         train, validation = (self._explained_by_columns(part) for part in self.parts)
         spread = (train.squares.diagonal() / train.rows).sqrt()
         unit = torch.where(spread > 0, 1 / spread.clamp(min=1e-300), 0.0)
@@ -98,17 +101,17 @@ class Reading:
         return LinearMap(unit[:, None] * found.weights, found.shift)
 
     def _explained_by_columns(self, part: "Part") -> Moments:
-        """Sums over a part, with the columns as features and the read-outs of the stages as targets."""
+        """Sums over a part, with the columns as features and the read-outs of the stages as targets, about zero."""
         sums, columns = Moments(), part.columns
-        sums.rows, sums.features, sums.squares = columns.rows, columns.features, columns.squares
-        products, totals, powers = [], [], []
+        sums.rows, sums.features, sums.squares = columns.rows, torch.zeros_like(columns.features), columns.squares
+        products, powers = [], []
         for stage in self.states.stages:
             own, linear = part.stages[stage], self.maps[stage].of(self.targets)
             read = torch.einsum("wm,wcm->c", linear.weights, self._by_column(own.products))
             products.append((read + (linear.shift * self._by_column(own.targets)).sum(-1)).chunk(2)[0])
-            totals.append((own.features @ linear.weights + own.rows * linear.shift).sum())
             powers.append(own.power_of(linear).sum())
-        sums.products, sums.targets, sums.power = torch.stack(products, 1), torch.stack(totals), torch.stack(powers)
+        sums.products, sums.power = torch.stack(products, 1), torch.stack(powers)
+        sums.targets = torch.zeros_like(sums.power)
         return sums
 
     def of_targets(self) -> "Reading":
