@@ -76,9 +76,14 @@ def check_task(task: Task) -> None:
             assert other.x.dtype == other.y.dtype == dtype
             assert other.x.device.type == other.y.device.type == device
             assert torch.equal(other.x.cpu(), prompts.x.to(dtype))
-        x, y = task.draw(2, torch.Generator(device).manual_seed(0), torch.float32)
+        x, y = task.draw(2, [torch.Generator(device).manual_seed(0)], torch.float32)
         assert x.device.type == y.device.type == device
         assert x.dtype == y.dtype == torch.float32
+        seeds = [torch.Generator(device).manual_seed(seed) for seed in (0, 1)]
+        together = task.draw(4, seeds)
+        alone = [task.draw(2, [torch.Generator(device).manual_seed(seed)]) for seed in (0, 1)]
+        for part, own in zip(together, zip(*alone, strict=True), strict=True):
+            torch.testing.assert_close(part, torch.cat(own))
     tokens = task.encode(prompts.x, prompts.y)
     assert tokens.shape == (3, task.length, task.inputs)
     assert task.read(tokens.new_zeros(3, task.length, task.outputs)).shape == prompts.y.shape

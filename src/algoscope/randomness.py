@@ -1,8 +1,10 @@
 """Independent streams of random numbers out of one seed."""
 
 import hashlib
+from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 
 def stream(purpose: str, seed: int, device: torch.device | str = "cpu") -> torch.Generator:
@@ -13,3 +15,10 @@ def stream(purpose: str, seed: int, device: torch.device | str = "cpu") -> torch
     """
     digest = hashlib.sha256(f"{purpose}:{seed}".encode()).digest()
     return torch.Generator(device).manual_seed(int.from_bytes(digest[:8]) >> 1)
+
+
+def normal(generators: Sequence[torch.Generator], batch: int, *shape: int, dtype: torch.dtype) -> Tensor:
+    """Standard normal numbers; each of the generators draws an equal share of the batch."""
+    share, device = batch // len(generators), generators[0].device
+    drawn = [torch.randn(share, *shape, generator=each, device=device, dtype=dtype) for each in generators]
+    return drawn[0] if len(drawn) == 1 else torch.cat(drawn)

@@ -119,6 +119,14 @@ def test_a_module_is_read_at_its_submodules_and_a_function_by_its_names():
     torch.testing.assert_close(by_function.values[0], by_name.values[0], rtol=1e-6, atol=1e-6)
 
 
+def test_a_block_inside_a_larger_model_is_read_whole():
+    """Blocks hand on terms; their sum is the state."""
+    network, prompts = built(Transformer(layers=2, heads=2, width=16)), TASK.sample(20, seed=0)
+    inside = ag.probe(nn.Sequential(network), TASK, prompts, stages=["0.blocks.0", "0.blocks.1"], fit_on=50)
+    alone = ag.probe(network, TASK, prompts, stages=["layer 1", "layer 2"], fit_on=50)
+    assert torch.equal(inside.values, alone.values)
+
+
 def test_all_stages_are_read_alike_unless_asked():
     network, prompts = built(Transformer(layers=2, heads=2, width=16)), TASK.sample(20, seed=0)
     plain, last = (ag.probe(network, TASK, prompts, fit_on=50, norm=norm) for norm in ("none", "last"))

@@ -131,7 +131,7 @@ def test_targets_wider_than_inputs_fit_into_the_tokens():
 
 
 def test_a_curriculum_uses_the_first_coordinates_only():
-    x, y = LinearRegression(dim=4, examples=8).draw(5, torch.Generator().manual_seed(0), dims=torch.tensor(2))
+    x, y = LinearRegression(dim=4, examples=8).draw(5, [torch.Generator().manual_seed(0)], dims=torch.tensor(2))
     assert not bool(x[..., 2:].any())
     assert bool(x[..., :2].all())
     residual = torch.linalg.lstsq(x[:, :8, :2], y[:, :8, None]).solution

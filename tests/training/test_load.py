@@ -34,7 +34,7 @@ def test_a_loaded_network_has_the_loss_that_training_logged(tmp_path):
     }
     ten, eleven = (ag.train(task, model, n, seed=3, out=tmp_path, device="cpu", **options) for n in (10, 11))
     generator = stream("training prompts", 3)
-    x, y = [task.draw(8, generator, torch.float32) for _ in range(11)][-1]
+    x, y = [task.draw(8, [generator], torch.float32) for _ in range(11)][-1]
     with torch.no_grad():
         losses = [
             float((task.read(network(task.encode(x, y))) - y).square().mean())

@@ -38,7 +38,7 @@ class Judge:
 
     def gradients(self, step: int) -> float:
         """Leaves clipped gradients on the parameters, and returns the learning rate."""
-        x, y = TASK.draw(self.options.batch, self.population.generators[0], torch.float64)
+        x, y = TASK.draw(self.options.batch, self.population.generators[:1], torch.float64)
         self.network.zero_grad()
         (TASK.read(self.network(TASK.encode(x, y))) - y).square().mean().backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.options.clip)

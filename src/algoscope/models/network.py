@@ -67,12 +67,13 @@ class Linear(nn.Linear):
 
     def forward(self, input: Tensor, norm: "Norm | None" = None) -> Tensor:
         """With a norm: the map of the normalized input."""
-        if self.weight.ndim == 2:
-            return functional.linear(*self._after(norm, input))
-        product, bias = self.product(input, norm)
-        bias = bias.view(-1, *[1] * (product.ndim - 2), self.out_features)
-        # Expanded to sequences first: its gradient is then summed within each and over them, in two short passes.
-        return product + bias.expand(*product.shape[:-2], 1, self.out_features)
+        return biased(*self.terms(input, norm))
+
+    def terms(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, ...]:
+        """What `biased` makes the map of: on a GPU product and bias, which are added where the map is used."""
+        if self.weight.ndim == 2 and not input.is_cuda:
+            return (functional.linear(*self._after(norm, input)),)
+        return self.product(input, norm)
 
     def product(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, Tensor]:
         """The map without its bias, and the bias that is to be added."""
@@ -91,6 +92,14 @@ class Linear(nn.Linear):
         scale, shift = norm.weight.unsqueeze(-2), norm.bias.unsqueeze(-2)
         bias = self.bias + (self.weight * shift).sum(-1)
         return norm.normalize(input).to(dtype), (self.weight * scale).to(dtype), bias.to(dtype)
+
+
+def biased(product: Tensor, bias: Tensor | None = None) -> Tensor:
+    if bias is None:
+        return product
+    bias = bias.view(-1, *[1] * (product.ndim - 2), product.shape[-1])
+    # Expanded to sequences first: its gradient is then summed within each and over them, in two short passes.
+    return product + bias.expand(*product.shape[:-2], 1, product.shape[-1])
 
 
 class Products(torch.autograd.Function):

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from algoscope import arguments
 from algoscope.models import Network
+from algoscope.models.transformer import Block, added
 from algoscope.tasks import Task
 from algoscope.trace import Prompts
 
@@ -118,7 +119,9 @@ def _hooked(model: nn.Module, stages: Sequence[str] | None) -> tuple[Show, tuple
         shown: dict[str, Tensor] = {}
 
         def keep(name: str) -> Callable[..., None]:
-            def hook(_: nn.Module, __: object, output: object) -> None:
+            def hook(module: nn.Module, _: object, output: object) -> None:
+                if isinstance(module, Block) and isinstance(output, tuple):
+                    output = added(*output)
                 first = output[0] if isinstance(output, tuple | list) else output
                 if not isinstance(first, Tensor):
                     raise ValueError(f"the submodule {name!r} returns {type(first).__name__}, not a tensor")

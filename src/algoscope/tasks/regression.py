@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from algoscope import arguments
+from algoscope import arguments, randomness
 from algoscope.tasks.task import Task
 
 Matrix: TypeAlias = tuple[tuple[float, ...], ...]
@@ -70,24 +70,24 @@ class LinearRegression(Task):
         return slice(0, None, 2)  # the tokens of x, which have seen every earlier pair
 
     def draw(
-        self, batch: int, generator: torch.Generator, dtype: torch.dtype = torch.float64, dims: Tensor | None = None
+        self,
+        batch: int,
+        generators: Sequence[torch.Generator],
+        dtype: torch.dtype = torch.float64,
+        dims: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch points dim"], Float[Tensor, "batch points *target"]]:
-        device = generator.device
-
-        def normal(*shape: int) -> Tensor:
-            return torch.randn(shape, generator=generator, device=device, dtype=dtype)
-
-        x = normal(batch, self.examples + 1, self.dim)
+        device, normal = generators[0].device, functools.partial(randomness.normal, generators, batch, dtype=dtype)
+        x = normal(self.examples + 1, self.dim)
         if self.covariance != "isotropic":
             scales, basis = _spectrum(self, device, dtype)
             if self.covariance == "ill-conditioned":
-                basis = _orthogonal(normal(batch, self.dim, self.dim))
+                basis = _orthogonal(normal(self.dim, self.dim))
             x = (x * scales) @ basis.mT
         if dims is not None:
             x = torch.where(torch.arange(self.dim, device=device) < dims, x, 0.0)
-        y = x @ normal(batch, self.dim, self.targets)
+        y = x @ normal(self.dim, self.targets)
         if self.noise:
-            y = y + self.noise * normal(batch, self.examples + 1, self.targets)
+            y = y + self.noise * normal(self.examples + 1, self.targets)
         return x, y if self.targets > 1 else y[..., 0]
 
     def encode(

@@ -1,6 +1,7 @@
 """What every task provides."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import final
 
 import torch
@@ -45,10 +46,15 @@ class Task(ABC):
 
     @abstractmethod
     def draw(
-        self, batch: int, generator: torch.Generator, dtype: torch.dtype = torch.float64, dims: Tensor | None = None
+        self,
+        batch: int,
+        generators: Sequence[torch.Generator],
+        dtype: torch.dtype = torch.float64,
+        dims: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch points dim"], Shaped[Tensor, "batch points *target"]]:
-        """x and y of `batch` prompts, on the generator's device; all randomness comes from the generator.
+        """x and y of `batch` prompts, on the generators' device; all randomness comes from the generators.
 
+        Each of them draws an equal share, in order, and the same numbers as if it were alone: see `randomness.normal`.
         `dims`, where a curriculum asks for easier prompts, is how many input coordinates are in use.
         """
 
@@ -81,5 +87,5 @@ class Task(ABC):
         arguments.integer("seed", seed, 0)
         if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
             raise ValueError(f"dtype must be a floating-point type such as torch.float32, got {dtype!r}")
-        x, y = self.draw(batch, stream(purpose, seed))
+        x, y = self.draw(batch, [stream(purpose, seed)])
         return Prompts(x, y, float(self.noise), self.power).to(device, dtype)

@@ -37,7 +37,7 @@ def usual(task: Task, network: nn.Module, batch: int, device: torch.device) -> C
     generator = stream("training prompts", 0)
 
     def advance() -> None:
-        x, y = (part.to(device) for part in task.draw(batch, generator, torch.float32))
+        x, y = (part.to(device) for part in task.draw(batch, [generator], torch.float32))
         optimizer.zero_grad()
         loss = (task.read(network(task.encode(x, y))) - y).square().mean()
         loss.backward()

@@ -42,6 +42,8 @@ def _compile(population: Population) -> None:
     others = (part for part in network.children() if not isinstance(part, nn.ModuleList))
     for part in (*network.blocks, *others):
         part.compile(dynamic=False, fullgraph=True)
+    population.encode = torch.compile(population.encode, dynamic=False, fullgraph=True)
+    population.score = torch.compile(population.score, dynamic=False, fullgraph=True)
     population.optimizer.compile()
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from algoscope.training.layout import Layout, padding
@@ -29,37 +29,42 @@ class Optimizer:
         self.layout, self.settings = layout, settings
         steps = torch.arange(settings.steps, device=peak.device)
         corrections = [1 / (1 - beta ** (steps + 1).double()) for beta in settings.betas]
-        self.factors = torch.stack([settings.rate(steps), *corrections], dim=1)  # of each step
-        self.peak = peak
-        self._gather, self._move, self._move_by_moments = gather, move, move_by_moments
+        self.factors = torch.stack([settings.rate(steps), *corrections], dim=1).to(settings.dtype)  # of each step
+        self.peak = peak.to(settings.dtype)
+        self._update, self._move = update, move
 
     def compile(self) -> None:
-        """Makes one pass over memory out of each of the three parts."""
-        for name in ("_gather", "_move", "_move_by_moments"):
+        """Makes one pass over memory out of each part."""
+        for name in ("_update", "_move"):
             setattr(self, name, torch.compile(getattr(self, name), dynamic=False, fullgraph=True))
 
     def step(
         self, state: State, gradients: Sequence[Tensor], loss: Float[Tensor, "members"], error: Float[Tensor, "members"]
     ) -> None:
         now = state.step.clamp(max=len(self.factors) - 1)  # an engine may try more steps than a short run has
-        share, correction1, correction2 = self.factors.index_select(0, now[None])[0].unbind()
-        muon, decay = self.layout.muon, self.settings.weight_decay
-        trains, ahead = self._gather(state, gradients, loss, error, muon, self.settings)
-        rate = torch.where(trains, self.peak * share, 0.0)[:, None]
+        share, *corrections = self.factors.index_select(0, now[None])[0].unbind()
+        muon = self.layout.muon
+        rate, ahead = self._update(state, gradients, loss, error, self.peak * share, corrections, muon, self.settings)
         if muon:
             counts = [number for group in self.layout.matrices for number in group]
-            self._move(state.parameters[:, :muon], directions(ahead, counts), rate, decay)
-        first, second = state.first_moment[:, muon:], state.second_moment
-        self._move_by_moments(state.parameters[:, muon:], first, second, correction1, correction2, rate, decay)
+            self._move(state.parameters[:, :muon], directions(ahead, counts), rate, self.settings.weight_decay)
         state.step.add_(1)
 
 
-def gather(
-    state: State, gradients: Sequence[Tensor], loss: Tensor, error: Tensor, muon: int, settings: Settings
-) -> tuple[Bool[Tensor, "members"], Float[Tensor, "members muon"]]:
-    """Adds clipped gradients to the moments, and notes what happened.
+def update(
+    state: State,
+    gradients: Sequence[Tensor],
+    loss: Float[Tensor, "members"],
+    error: Float[Tensor, "members"],
+    rates: Float[Tensor, "members"],
+    corrections: Sequence[Float[Tensor, ""]],
+    muon: int,
+    settings: Settings,
+) -> tuple[Float[Tensor, "members 1"], Float[Tensor, "members muon"]]:
+    """Adds clipped gradients to the moments, moves what AdamW moves, and notes what happened.
 
-    Returns who trains, and the momentum of Muon's matrices as it will be if the next gradient is like this one.
+    Returns the rates of those who train, and the momentum of Muon's matrices as it will be if the next gradient is
+    like this one.
     """
     dtype, (beta1, beta2) = state.parameters.dtype, settings.betas
     gradient = torch.cat([part.to(dtype) for part in gradients], dim=1)
@@ -73,28 +78,16 @@ def gather(
     slot = (state.step % len(state.losses))[None]
     state.losses.index_copy_(0, slot, loss[None])
     state.errors.index_copy_(0, slot, error[None])
+    rate = torch.where(trains, rates, 0.0)[:, None]
+    mean, square = state.first_moment[:, muon:] * corrections[0], state.second_moment * corrections[1]
+    move(state.parameters[:, muon:], mean / (square.sqrt() + EPSILON), rate, settings.weight_decay)
     ahead = torch.lerp(gradient[:, :muon], state.first_moment[:, :muon], beta1)
-    return trains, ahead.bfloat16() if settings.precision == "bf16" else ahead
+    return rate, ahead.bfloat16() if settings.precision == "bf16" else ahead
 
 
 def move(parameters: Tensor, step: Tensor, rate: Float[Tensor, "members 1"], decay: float) -> None:
-    """In place; the rate comes in float64."""
-    rate = rate.to(parameters.dtype)
+    """In place."""
     parameters.copy_(parameters * (1 - rate * decay) - step * rate)
-
-
-def move_by_moments(
-    parameters: Tensor,
-    first: Tensor,
-    second: Tensor,
-    correction1: Tensor,
-    correction2: Tensor,
-    rate: Tensor,
-    decay: float,
-) -> None:
-    """AdamW: the mean over the root of the mean square, both as if they had not begun at zero."""
-    correction1, correction2 = (part.to(parameters.dtype) for part in (correction1, correction2))
-    move(parameters, first * correction1 / ((second * correction2).sqrt() + EPSILON), rate, decay)
 
 
 @torch.library.custom_op("algoscope::muon", mutates_args=())  # so that a compiler leaves it as it is

@@ -4,6 +4,7 @@ The forward pass is that of a single network whose parameters carry an axis of m
 trains as if it were alone.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -39,19 +40,26 @@ class Population:
         self.power = torch.tensor([member.task.power for member in members], device=device, dtype=settings.dtype)
         rates = torch.tensor([member.learning_rate for member in members], device=device, dtype=torch.float64)
         self.optimizer = Optimizer(rates, self.layout, settings)
+        self.encode, self.score = self.task.encode, score
 
     def step(self) -> None:
         """Samples prompts, computes losses and gradients, and moves every member that still trains."""
         dims, points = self._in_use()
-        drawn = [
-            member.task.draw(self.settings.batch, generator, self.settings.dtype, dims)
-            for member, generator in zip(self.members, self.generators, strict=True)
-        ]
-        x, y = (torch.stack(part) for part in zip(*drawn, strict=True))
+        x, y = self._draw(dims)
         halves = [half.detach().requires_grad_() for half in self.layout.halves(self.state.parameters)]
         loss, error = self.losses(halves, x, y, points)
         gradients = torch.autograd.grad(loss.sum(), halves, materialize_grads=True)
         self.optimizer.step(self.state, gradients, loss.detach(), error.detach() / self.power)
+
+    def _draw(self, dims: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Prompts for every member; neighbors with the same task are drawn together."""
+        drawn, batch = [], self.settings.batch
+        pairs = zip(self.members, self.generators, strict=True)
+        for task, group in itertools.groupby(pairs, key=lambda pair: pair[0].task):
+            own = [generator for _, generator in group]
+            drawn.append(task.draw(batch * len(own), own, self.settings.dtype, dims))
+        x, y = (torch.cat(part) for part in zip(*drawn, strict=True)) if len(drawn) > 1 else drawn[0]
+        return x.unflatten(0, (-1, batch)), y.unflatten(0, (-1, batch))
 
     def _in_use(self) -> tuple[Tensor | None, Int[Tensor, ""]]:
         positions = self.task.read(torch.empty(0, self.task.length, self.task.outputs)).shape[1]
@@ -64,15 +72,11 @@ class Population:
         self, halves: Sequence[Tensor], x: Tensor, y: Tensor, points: Int[Tensor, ""]
     ) -> tuple[Float[Tensor, "members"], Float[Tensor, "members"]]:
         """Mean squared error over the positions in use, and at the last of them."""
-        members, batch, positions = y.shape[:3]
-        x, y = x.flatten(0, 1), y.flatten(0, 1)
-        tokens = self.task.encode(x, y)
+        members, batch = y.shape[:2]
+        tokens = self.encode(x.flatten(0, 1), y.flatten(0, 1))
         tokens = tokens.unflatten(0, (members, batch)) if members > 1 else tokens
         outputs = self._outputs(halves, tokens)
-        errors = self.task.read(outputs.reshape(-1, *outputs.shape[-2:])) - y
-        squares = errors.square().reshape(members, batch, positions, -1).mean((1, 3))
-        in_use = torch.arange(positions, device=y.device) < points
-        return torch.where(in_use, squares, 0.0).sum(1) / points, squares.index_select(1, (points - 1)[None])[:, 0]
+        return self.score(self.task.read(outputs.reshape(-1, *outputs.shape[-2:])), y, points)
 
     def _outputs(self, halves: Sequence[Tensor], tokens: Tensor) -> Tensor:
         if len(self.members) == 1 or self.network.side_by_side:
@@ -80,3 +84,15 @@ class Population:
         turns = zip(zip(*(half.split(1) for half in halves), strict=True), tokens, strict=True)
         each = [functional_call(self.network, self.layout.tensors(own), (x,), tie_weights=False) for own, x in turns]
         return torch.stack(each)
+
+
+def score(
+    predictions: Float[Tensor, "sequences positions *target"],
+    y: Float[Tensor, "members batch positions *target"],
+    points: Int[Tensor, ""],
+) -> tuple[Float[Tensor, "members"], Float[Tensor, "members"]]:
+    members, batch, positions = y.shape[:3]
+    errors = predictions - y.flatten(0, 1)
+    squares = errors.square().reshape(members, batch, positions, -1).mean((1, 3))
+    in_use = torch.arange(positions, device=y.device) < points
+    return torch.where(in_use, squares, 0.0).sum(1) / points, squares.index_select(1, (points - 1)[None])[:, 0]
