@@ -10,6 +10,7 @@ from algoscope import runs
 from algoscope.models import Model, Recurrent, Transformer
 from algoscope.tasks import LinearRegression
 from algoscope.training import Curriculum, Member, Settings, train_population
+from algoscope.training.loop import Record
 
 SMALL = Transformer(layers=2, heads=2, width=32)
 CASES: list[tuple[str, Model, dict[str, Any], dict[str, Any]]] = [
@@ -41,7 +42,7 @@ def main() -> None:
         print(f"{name}: same bits {same}, loss in the population {losses[0]:.4f}, alone {losses[1]:.4f}", flush=True)
 
 
-def stop_at_250(records: list[dict[str, float]]) -> None:
+def stop_at_250(records: list[Record]) -> None:
     if records[0]["step"] == 250:
         raise KeyboardInterrupt
 

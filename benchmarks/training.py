@@ -152,7 +152,7 @@ class Quality:
     def error(self, as_trained: bool = False) -> float:
         """At t = 40, in 32 bits, as a user loads the weights, or in the precision of training."""
         layout, rows = self.trained.layout, self.trained.state.parameters
-        tensors = layout.tensors(layout.halves(rows)) if as_trained else layout.full(rows)
+        tensors = layout.tensors(layout.low_and_high(rows)) if as_trained else layout.full(rows)
         found = [
             (TASK.read(functional_call(self.trained.network, tensors, (TASK.encode(x, y),))) - y)[:, -1].square()
             for x, y in zip(self.prompts.x.split(256), self.prompts.y.split(256), strict=True)

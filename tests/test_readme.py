@@ -19,7 +19,7 @@ def blocks(language: str) -> list[str]:
 SMALLER = {
     "dim=20, examples=40)  #": "dim=3, examples=6)  #",
     "layers=12, heads=8, width=256": "layers=2, heads=2, width=8",
-    "steps=22_000": "steps=3",
+    "steps=22_000": "steps=20",
     "ag.load(run.path), task)": "ag.load(run.path), task, prompts=30, fit_on=30)",
 }
 OWN = """
@@ -54,7 +54,7 @@ def test_the_commands_are_targets_of_the_makefile():
 
 COMMANDS = re.findall(r"^algoscope ([^#\n]+)", "\n".join(blocks("sh")), flags=re.MULTILINE)
 SMOKE = {
-    "train": ["--steps", "3", "--batch", "4"],
+    "train": ["--steps", "8", "--batch", "4"],
     "identify": ["--prompts", "30", "--fit-on", "30"],
     "bench": ["--seconds", "0.1"],
 }

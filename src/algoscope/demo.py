@@ -6,7 +6,7 @@ from typing import Any
 
 from algoscope import runs
 from algoscope.instrument import Instrument
-from algoscope.training import LAPTOP, Run, load, train
+from algoscope.training import LAPTOP, Curriculum, Run, load, train
 from algoscope.verdict import Verdict
 
 
@@ -19,7 +19,9 @@ class Demo:
 
 def run(out: Path, steps: int | None = None, seed: int = 0, prompts: int = 1000, progress: bool = True) -> Demo:
     """Trains the laptop model, unless it is there already, and identifies it."""
-    settings: dict[str, Any] = vars(LAPTOP.settings) | ({"steps": steps} if steps is not None else {})
+    settings: dict[str, Any] = vars(LAPTOP.settings)
+    if steps is not None:  # the rest follows from that
+        settings = settings | {"steps": steps, "warmup": None, "curriculum": Curriculum(dims=1)}
     instrument, rate = Instrument(LAPTOP.task, prompts=prompts, fit_on=prompts, seed=seed), LAPTOP.learning_rate
     done = train(LAPTOP.task, LAPTOP.model, seed=seed, learning_rate=rate, out=out, progress=progress, **settings)
     network = load(done.path)

@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import operator
 import os
 import platform
 import re
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -97,6 +98,8 @@ def plain(value: object) -> object:
         return {"kind": type(value).__name__, **{f.name: plain(getattr(value, f.name)) for f in fields(value)}}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        return operator.index(value)  # numpy's integers, too
     return value
 
 
@@ -108,7 +111,10 @@ def revive(value: object, kinds: Mapping[str, type]) -> Any:
             {name: revive(part, kinds) for name, part in value.items() if name != "kind"},
         )
         if kind not in kinds:
-            raise RunError(f"the configuration names an unknown kind {kind!r}; known are {', '.join(sorted(kinds))}")
+            known = ", ".join(sorted(kinds))
+            raise RunError(
+                f"the configuration names an unknown kind {kind!r}; known are {known}. Import what defines it first"
+            )
         try:
             return kinds[kind](**rest)
         except (TypeError, ValueError) as problem:

@@ -1,7 +1,10 @@
 """From a run folder back to the network, or a clear word about why not."""
 
 import json
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -85,6 +88,33 @@ def test_a_configuration_that_does_not_fit_is_named(tmp_path, changes, message):
     with pytest.raises(runs.RunError, match=message) as refusal:
         ag.load(path)
     assert "\n" not in str(refusal.value)
+
+
+@dataclass(frozen=True)
+class Mine(LinearRegression):
+    """A task of someone else."""
+
+
+def test_a_task_of_ones_own_comes_back(tmp_path):
+    done = ag.train(Mine(2, 4), MODELS[0], 10, batch=4, log_every=5, checkpoint_every=5, out=tmp_path, device="cpu")
+    assert Configuration.read(done.path).members[0].task == Mine(2, 4)
+    assert isinstance(ag.load(done.path), torch.nn.Module)
+
+
+def test_a_member_that_diverged_is_not_handed_out(tmp_path):
+    done = run(tmp_path, learning_rate=[1e-3, 1e36])
+    assert done.final[1]["stopped_at"] != -1
+    ag.load(done.path, member=0)
+    with pytest.raises(runs.RunError, match=r"member 1 of .* has not learned: its loss was not finite at step"):
+        ag.load(done.path, member=1)
+    json.loads(runs.Folder(done.path).summary.read_text(), parse_constant=pytest.fail)  # no NaN, which is not JSON
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_integers_of_numpy_are_taken(tmp_path):
+    seeds: list[Any] = list(np.arange(2))
+    done = ag.train(TASKS[0], MODELS[0], steps=6, seed=seeds, batch=4, out=tmp_path, device="cpu")
+    assert [member.seed for member in Configuration.read(done.path).members] == [0, 1]
 
 
 def test_what_is_not_a_finished_run_is_named(tmp_path):

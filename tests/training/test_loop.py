@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ MODEL = Transformer(layers=1, heads=1, width=8)
 
 
 def small(out: Path, steps: int = 300, **changes):
-    options = {"batch": 4, "warmup": 10, "log_every": 10, "checkpoint_every": 20, "curriculum": Curriculum(1, 2, 50)}
+    options = {"batch": 4, "warmup": 10, "log_every": 10, "checkpoint_every": 20, "curriculum": Curriculum(1, 2)}
     return ag.train(TASK, MODEL, steps, seed=[0, 1], learning_rate=1e-3, out=out, device="cpu", **(options | changes))
 
 
@@ -48,6 +49,34 @@ def test_a_run_killed_at_twenty_random_moments_ends_with_the_same_bits(tmp_path)
             assert content(small(folder)) == expected
             shutil.rmtree(folder)
     assert content(small(folder)) == expected
+
+
+def test_a_run_that_is_told_to_stop_writes_a_checkpoint_first(tmp_path):
+    context = multiprocessing.get_context("forkserver")
+    folder = tmp_path / "told"
+    process = context.Process(target=small, args=(folder, 500), kwargs={"checkpoint_every": 500})
+    process.start()
+    while not any(path.stat().st_size for path in folder.glob("*/metrics.jsonl")):
+        assert process.is_alive()
+        time.sleep(0.01)
+    os.kill(process.pid or 0, signal.SIGTERM)
+    process.join()
+    assert process.exitcode == 128 + signal.SIGTERM
+    (path,) = folder.iterdir()
+    stopped_at = int(runs.read_tensors(runs.Folder(path).state)[0]["step"])
+    assert 0 < stopped_at < 500
+    straight = small(tmp_path / "straight", 500, checkpoint_every=500)
+    assert content(small(folder, 500, checkpoint_every=500)) == content(straight)
+
+
+def test_a_run_goes_on_only_on_the_kind_of_device_that_it_began_on(tmp_path):
+    folder = interrupted(tmp_path)
+    begun = json.loads(folder.environment.read_text())
+    assert begun["device"].startswith("cpu")
+    assert begun["commit"]
+    folder.environment.write_text(json.dumps(begun | {"device": "cuda (another)"}))
+    with pytest.raises(runs.RunError, match="was begun on cuda and cannot go on on cpu"):
+        small(tmp_path, steps=60)
 
 
 def test_a_finished_run_is_not_run_again(tmp_path):

@@ -59,13 +59,32 @@ def test_the_curriculum_leaves_later_positions_and_dimensions_out():
     population = Population(Transformer(1, 1, 8), [Member(TASK)], settings, CPU)
     x, y = (torch.randn(1, 4, 6, *shape, dtype=torch.float64) for shape in ((3,), ()))
     two = torch.tensor(2)
-    before = population.losses(population.layout.halves(population.state.parameters), x, y, two)
+    before = population.losses(population.layout.low_and_high(population.state.parameters), x, y, two)
     y[:, :, 2:] += 100  # positions 2 and later have seen nothing of it, and are not scored
-    after = population.losses(population.layout.halves(population.state.parameters), x, y, two)
+    after = population.losses(population.layout.low_and_high(population.state.parameters), x, y, two)
     for a, b in zip(before, after, strict=True):
         torch.testing.assert_close(a, b)
     assert settings.curriculum is not None
     assert [int(part) for part in settings.curriculum.in_use(torch.tensor(7))] == [3, 6]
+
+
+def test_a_run_always_reaches_the_whole_task():
+    task = LinearRegression(dim=20, examples=40)
+    for steps in (4, 15, 61, 1000, 22_000):
+        if steps <= 15:
+            with pytest.raises(ValueError, match="curriculum must reach the whole task before the end"):
+                Settings(steps=steps).on(CPU, task)
+            continue
+        found = Settings(steps=steps).on(CPU, task)
+        assert found.curriculum is not None
+        dims, points = found.curriculum.in_use(torch.tensor(steps - 1))
+        assert dims >= 20
+        assert points >= 41
+        assert float(found.rate(torch.tensor(found.warmup or 0))) == pytest.approx(1.0, abs=0.01)
+    assert found.curriculum == Curriculum(interval=250)
+    assert found.warmup == 500
+    with pytest.raises(ValueError, match="it takes 15 times 100 steps, and steps is 1500; raise steps, or lower interval"):
+        Settings(steps=1500, curriculum=Curriculum(interval=100)).on(CPU, task)
 
 
 def test_the_loss_is_the_mean_squared_error():
@@ -76,7 +95,7 @@ def test_the_loss_is_the_mean_squared_error():
     network.load_state_dict(population.layout.full(population.state.parameters))
     squares = (TASK.read(network(TASK.encode(prompts.x, prompts.y))) - prompts.y).square()
     loss, last = population.losses(
-        population.layout.halves(population.state.parameters), prompts.x[None], prompts.y[None], torch.tensor(6)
+        population.layout.low_and_high(population.state.parameters), prompts.x[None], prompts.y[None], torch.tensor(6)
     )
     torch.testing.assert_close(loss[0], squares.mean())
     torch.testing.assert_close(last[0], squares[:, -1].mean())
@@ -98,6 +117,10 @@ def test_recurrent_networks_take_turns():
         ({"steps": 5, "batch": 0}, "batch must be an integer >= 1"),
         ({"steps": 5, "clip": 0.0}, "clip must be a finite number > 0"),
         ({"steps": 5, "schedule": "linear"}, "schedule must be one of 'cosine', 'constant'"),
+        ({"steps": 5, "warmup": 5}, "warmup must be less than steps = 5, got 5"),
+        ({"steps": 5, "betas": (1.0, 0.99)}, "betas must be two numbers from 0 up to but not 1"),
+        ({"steps": 5, "compile": "yes"}, "compile must be True, False or None"),
+        ({"steps": 5, "curriculum": False}, "curriculum must be a Curriculum or None"),
         ({"steps": 5, "precision": "fp8"}, "precision must be one of 'auto', 'bf16', 'tf32', 'fp32', 'fp64'"),
         (
             {"steps": 5, "log_every": 30, "checkpoint_every": 100},
@@ -112,7 +135,7 @@ def test_bad_settings_are_named(bad, message):
 
 
 def test_members_must_fit_into_one_program():
-    with pytest.raises(ValueError, match="members must have tasks of one shape"):
+    with pytest.raises(ValueError, match="members must have tasks of one kind and shape"):
         trained([Member(TASK), Member(LinearRegression(dim=4, examples=5))])
     with pytest.raises(ValueError, match="members must hold at least one member"):
         trained([])

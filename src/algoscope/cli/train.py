@@ -85,9 +85,9 @@ def main(
     for column in ("seed", "learning rate", "loss", "normalized error at the last position", "stopped at"):
         table.add_column(column, justify="right")
     for record, member in zip(done.final, Configuration.read(done.path).members, strict=True):
-        stopped = str(record["stopped_at"]) if record["stopped_at"] >= 0 else ""
+        stopped = str(record["stopped_at"]) if record["stopped_at"] != -1 else ""
         numbers = (member.learning_rate, record["loss"], record["error"])
-        table.add_row(str(member.seed), *(f"{number:.4g}" for number in numbers), stopped)
+        table.add_row(str(member.seed), *("" if n is None else f"{n:.4g}" for n in numbers), stopped)
     console = Console()
     console.print(table)
     console.print(f"  {done.path}", highlight=False)

@@ -23,7 +23,7 @@ class Network(nn.Module, ABC):
     """
 
     stages: tuple[str, ...]
-    blocks: nn.ModuleList  # of one form, so that an engine need compile only the first
+    blocks: nn.ModuleList  # of one form: what is compiled for one serves all
     side_by_side: bool = True  # whether parameters may carry a leading axis of members; if not, members take turns
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Linear(nn.Linear):
 
     def _after(self, norm: "Norm | None", input: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Input, weight and bias. In a population the scale and shift of the norm move into the weights: these are
-        fewer than the tokens, and torch has no norm with a scale for each member.
+        fewer than the tokens, and torch has no norm with a scale for each member: W(s·x + t) + b = (W·s)x + (Wt + b).
         """
         dtype = self.weight.dtype
         if norm is None or self.weight.ndim == 2:
@@ -95,6 +95,7 @@ class Linear(nn.Linear):
 
 
 def biased(product: Tensor, bias: Tensor | None = None) -> Tensor:
+    """The sum of the terms of a linear map."""
     if bias is None:
         return product
     bias = bias.view(-1, *[1] * (product.ndim - 2), product.shape[-1])

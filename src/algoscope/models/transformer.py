@@ -31,8 +31,8 @@ class Transformer(Model):
     in GPT-2), "relu", or "bilinear", the product of two linear maps. `attention` weighs a visible token by the
     "softmax" of its scores, or by "relu" or "linear" scores over the number of visible tokens. `mask`: "causal",
     "full", or a number w, which lets a token see itself and the w − 1 tokens before it. `norm`: LayerNorm "before"
-    each part and at the end, "after" each part, or "none". `positions`: "learned", "given" to
-    `Network.give_positions`, or "none".
+    each part and at the end, "after" each part, or "none". `positions`: "learned", "given" to the network by
+    `give_positions`, or "none".
     """
 
     layers: int = 12
@@ -134,6 +134,7 @@ class Block(nn.Module):
         self.mlp_norm = Norm(model.width) if normed and model.mlp_ratio else None
 
     def forward(self, *stream: Tensor) -> tuple[Tensor, ...]:
+        # x = x + attention(norm(x)); x = x + mlp(norm(x))
         for part, norm in ((self.attention, self.attention_norm), (self.mlp, self.mlp_norm)):
             if part is None:
                 continue

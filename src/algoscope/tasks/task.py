@@ -44,6 +44,12 @@ class Task(ABC):
     def answers(self) -> slice:
         """Which tokens answer."""
 
+    @property
+    @final
+    def positions(self) -> int:
+        """How many predictions a prompt asks for."""
+        return len(range(self.length)[self.answers])
+
     @abstractmethod
     def draw(
         self,

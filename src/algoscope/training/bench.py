@@ -61,7 +61,7 @@ def measure(model: Model, members: Sequence[Member], settings: Settings, device:
     compiled = time.perf_counter() - begin
     speed = rate(advance, device, seconds)
     gib = torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else 0.0
-    return Speed(len(members), speed, compiled if settings.on(device).compile else 0.0, gib)
+    return Speed(len(members), speed, compiled if settings.on(device, members[0].task).compile else 0.0, gib)
 
 
 def rate(advance: Callable[[], object], device: torch.device, seconds: float, repeats: int = 5) -> float:

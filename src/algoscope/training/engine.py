@@ -21,6 +21,8 @@ def prepare(population: Population) -> Callable[[], None]:
     settings, on_gpu = population.settings, population.device.type == "cuda"
     if not on_gpu and not settings.compile:
         return population.step
+    if on_gpu and population.device.index is not None:
+        torch.cuda.set_device(population.device)  # graphs and kernels go to the current one
     if settings.compile:
         _compile(population)
     before = {name: tensor.clone() for name, tensor in population.state.tensors().items()}
@@ -65,7 +67,7 @@ def _record(population: Population) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def _tf32(wanted: bool) -> Iterator[None]:
-    """Products of 32-bit numbers with 10 bits of mantissa, or with all; the choice is recorded with the step."""
+    """Products of 32-bit numbers with 10 bits of mantissa, or with all; a recorded step keeps the choice."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if wanted else "highest")
     try:

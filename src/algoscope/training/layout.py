@@ -30,8 +30,8 @@ class Form(NamedTuple):
 class Layout:
     """How rows become the named tensors of a network, with a leading axis of members where there are several.
 
-    In bf16 the matrices inside the blocks, and their biases, are handed over in 16 bits. The stream between them, the
-    norms, the read-in and the read-out stay in 32 bits.
+    In bf16 the matrices inside the blocks, and their biases, are handed over in 16 bits. The stream between them (not
+    its gradient: see `Added`), the norms, the read-in and the read-out stay in 32 bits.
     """
 
     def __init__(self, network: Network, low_precision: bool, muon: bool) -> None:
@@ -45,15 +45,16 @@ class Layout:
         self.muon = sum(_sizes(moved))  # how many numbers Muon moves
         self.matrices = [_count(moved[names[0]], len(names)) for names in _groups(moved)]
 
-    def halves(self, rows: Float[Tensor, "members parameters"]) -> tuple[Tensor, Tensor]:
-        """The rows in the precision of training: what is in 16 bits, and the rest."""
+    def low_and_high(self, rows: Float[Tensor, "members parameters"]) -> tuple[Tensor, Tensor]:
+        """The rows in the precision of training: what is in 16 bits (in other precisions nothing), and the rest."""
         border = sum(_sizes(self.low))
         low = rows.bfloat16() if self.low else rows  # all of it: whole rows are the faster to convert
         return low[:, :border], rows[:, border:]
 
-    def tensors(self, halves: Sequence[Tensor]) -> dict[str, Tensor]:
+    def tensors(self, low_and_high: Sequence[Tensor]) -> dict[str, Tensor]:
         """By name, in the precision of training."""
-        return {**_named(halves[0], self.low), **_named(halves[1], self.high)}
+        low, high = low_and_high
+        return {**_named(low, self.low), **_named(high, self.high)}
 
     def full(self, rows: Float[Tensor, "members parameters"]) -> dict[str, Tensor]:
         """By name, in the precision of the rows."""

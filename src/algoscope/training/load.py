@@ -5,14 +5,19 @@ from pathlib import Path
 
 import torch
 
-from algoscope import models, runs, tasks
+from algoscope import runs
 from algoscope.models import Model, Network
+from algoscope.tasks import Task
 from algoscope.training.settings import Curriculum, Member, Settings
 
-KINDS = {
-    **{name: getattr(room, name) for room in (models, tasks) for name in room.__all__},
-    **{kind.__name__: kind for kind in (Curriculum, Member, Settings)},
-}
+
+def kinds() -> dict[str, type]:
+    """What a configuration may name: also the tasks and models of others, once they are imported."""
+    found, known = [Model, Task], [Curriculum, Member, Settings]
+    while found:
+        known.append(found.pop())
+        found += known[-1].__subclasses__()
+    return {kind.__name__: kind for kind in known}
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Configuration:
         missing = [name for name in ("model", "members", "settings") if name not in found]
         if missing:
             raise runs.RunError(f"the configuration in {path} lacks {', '.join(missing)}")
-        return Configuration(*(runs.revive(found[name], KINDS) for name in ("model", "members", "settings")))
+        return Configuration(*(runs.revive(found[name], kinds()) for name in ("model", "members", "settings")))
 
 
 def load(path: Path | str, member: int = 0, device: torch.device | str = "cpu") -> Network:
@@ -39,6 +44,9 @@ def load(path: Path | str, member: int = 0, device: torch.device | str = "cpu") 
         raise ValueError(f"member must be between 0 and {len(found.members) - 1}, got {member!r}")
     if not folder.model.exists():
         raise runs.RunError(f"{path} is not finished: train with the same arguments again, and it goes on")
+    stopped = runs.read_json(folder.summary)["final"][member]["stopped_at"]
+    if stopped >= 0:
+        raise runs.RunError(f"member {member} of {path} has not learned: its loss was not finite at step {stopped}")
     tensors, _ = runs.read_tensors(folder.model)
     task = found.members[member].task
     network = found.model.build(task.inputs, task.outputs, task.length, torch.Generator())

@@ -1,8 +1,16 @@
-"""Training, from a task and a model to a run folder. It can be stopped at any moment and goes on where it was."""
+"""Training, from a task and a model to a run folder.
 
+Told to stop (Ctrl-C, or SIGTERM, as a cluster sends it), it writes a checkpoint first and goes on from there the next
+time; killed, it goes on from the last checkpoint.
+"""
+
+import contextlib
 import json
+import math
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +24,9 @@ from algoscope.progress import Bar
 from algoscope.tasks import Task
 from algoscope.training.engine import prepare
 from algoscope.training.population import Population
-from algoscope.training.settings import Member, Settings
+from algoscope.training.settings import Member, Settings, check_members
 
-Record = dict[str, int | float]  # a line of the metrics
+Record = dict[str, int | float | None]  # a line of the metrics; None where a number is not finite
 Progress = Callable[[list[Record]], None]  # called with what was just logged, a record for each member
 
 
@@ -71,19 +79,29 @@ def train_population(
     progress: Progress | bool | None = None,
 ) -> Run:
     """Trains the members side by side, in one folder."""
+    check_members(members)
     chosen = arguments.device(device)
-    settings = settings.on(chosen)
+    settings = settings.on(chosen, members[0].task)
     config = {"model": runs.plain(model), "members": runs.plain(list(members)), "settings": runs.plain(settings)}
-    kinds = f"{type(members[0].task).__name__} {type(model).__name__}" if members else "empty"
+    kinds = f"{type(members[0].task).__name__} {type(model).__name__}"
     folder = runs.Folder(Path(out) / runs.identity(kinds, config))
     with folder.writing():
         if not folder.finished:
             population = Population(model, members, settings, chosen)
             runs.write_json(folder.config, config)
-            runs.write_json(folder.environment, runs.environment(chosen))
+            _check_device(folder, chosen)
             _go_on(folder, population, prepare(population), progress)
         final = runs.read_json(folder.summary)["final"]
     return Run(folder.path, final)
+
+
+def _check_device(folder: runs.Folder, device: torch.device) -> None:
+    """Notes where a run begins; it goes on only where random numbers are made the same way."""
+    if not folder.environment.exists():
+        runs.write_json(folder.environment, runs.provenance(device))
+    begun = runs.read_json(folder.environment)["device"].split()[0]
+    if begun != device.type:
+        raise runs.RunError(f"{folder.path} was begun on {begun} and cannot go on on {device.type}")
 
 
 def _go_on(
@@ -91,23 +109,47 @@ def _go_on(
 ) -> None:
     """The loop: steps, a look at the device every `log_every` of them, a checkpoint every `checkpoint_every`."""
     settings = population.settings
-    log = _restore(folder, population)
+    _restore(folder, population)
     done = int(population.state.step)
     show = progress if callable(progress) else _bar(settings.steps, done, progress)
-    for step in range(done + 1, settings.steps + 1):
-        advance()
-        if step % settings.log_every and step < settings.steps:
-            continue
-        records = _look(population, step)
-        log += [json.dumps(record) for record in records]
-        with folder.metrics.open("a") as file:
-            file.write("".join(line + "\n" for line in log[-len(records) :]))
-        show(records)
-        _stop_if_lost(population, folder)
-        if step % settings.checkpoint_every == 0 or step == settings.steps:
-            _checkpoint(folder, population)
+    with _listening() as stop_if_told:
+        for step in range(done + 1, settings.steps + 1):
+            advance()
+            if step % settings.log_every == 0 or step == settings.steps:
+                records = _look(population, step)
+                with folder.metrics.open("a") as file:
+                    file.write("".join(json.dumps(record) + "\n" for record in records))
+                show(records)
+                _stop_if_lost(population, folder)
+            if step % settings.checkpoint_every == 0 or step == settings.steps:
+                _checkpoint(folder, population)
+            stop_if_told(lambda: _checkpoint(folder, population))
     runs.write_tensors(folder.model, _weights(population))
     runs.write_json(folder.summary, {"steps": settings.steps, "final": _look(population, settings.steps)})
+
+
+@contextlib.contextmanager
+def _listening() -> Iterator[Callable[[Callable[[], None]], None]]:
+    """A function that does a last thing and stops the program, if it was told to stop; told twice, it stops at once."""
+    told: list[int] = []
+
+    def hear(number: int, _: object) -> None:
+        if told:
+            raise KeyboardInterrupt
+        told.append(number)
+
+    def stop_if_told(last: Callable[[], None]) -> None:
+        if told:
+            last()
+            raise KeyboardInterrupt if told[0] == signal.SIGINT else SystemExit(128 + told[0])
+
+    alone = threading.current_thread() is not threading.main_thread()  # only the main thread hears signals
+    before = {} if alone else {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop_if_told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _bar(steps: int, done: int, wanted: bool | None) -> Progress:
@@ -117,10 +159,10 @@ def _bar(steps: int, done: int, wanted: bool | None) -> Progress:
     bar = Bar(steps, done)
 
     def show(records: list[Record]) -> None:
-        left = [record for record in records if record["stopped_at"] < 0]
-        numbers = [f"{name} {_range([record[name] for record in left])}" for name in ("loss", "error") if left]
+        left = [record for record in records if record["stopped_at"] == -1]
+        numbers = [f"{name} {_range([record[name] or 0 for record in left])}" for name in ("loss", "error") if left]
         stopped = len(records) - len(left)
-        bar.show(int(records[0]["step"]), *numbers, *([f"{stopped} of {len(records)} stopped"] if stopped else []))
+        bar.show(int(records[0]["step"] or 0), *numbers, *([f"{stopped} of {len(records)} stopped"] if stopped else []))
 
     return show
 
@@ -131,15 +173,28 @@ def _range(numbers: list[float]) -> str:
 
 
 def _look(population: Population, step: int) -> list[Record]:
-    """What the latest steps did, for each member; the only time that the host waits for the device."""
+    """What the latest steps did, for each member; the only time that the host waits for the device.
+
+    The error is at the last of the `points` in use, over E[y²] of the whole task: while a curriculum leaves coordinates
+    out, it is small for that reason alone.
+    """
     state, slots = population.state, population.settings.log_every
-    seen = min((step - 1) % slots + 1, step)  # steps since the last look
+    seen = (step - 1) % slots + 1  # steps since the last look
     columns = (state.losses[:seen].mean(0), state.errors[:seen].mean(0), state.stopped_at)
     losses, errors, stopped = (column.tolist() for column in columns)
+    points = int(population.in_use()[1])
     return [
-        {"step": step, "member": i, "loss": losses[i], "error": errors[i], "stopped_at": stopped[i]}
+        {
+            "step": step, "member": i, "points": points, "loss": finite(losses[i]), "error": finite(errors[i]),
+            "stopped_at": stopped[i],
+        }
         for i in range(len(losses))
-    ]
+    ]  # fmt: skip
+
+
+def finite(number: float) -> float | None:
+    """None where JSON has no word for a number."""
+    return number if math.isfinite(number) else None
 
 
 def _stop_if_lost(population: Population, folder: runs.Folder) -> None:
@@ -155,11 +210,11 @@ def _checkpoint(folder: runs.Folder, population: Population) -> None:
     runs.write_tensors(folder.state, {**population.state.tensors(), **draws})
 
 
-def _restore(folder: runs.Folder, population: Population) -> list[str]:
-    """Puts the population where the last checkpoint left it, and returns the metrics up to there."""
+def _restore(folder: runs.Folder, population: Population) -> None:
+    """Puts the population where the last checkpoint left it, and forgets the metrics after that."""
     if not folder.state.exists():
         runs.write_text(folder.metrics, "")
-        return []
+        return
     tensors, _ = runs.read_tensors(folder.state)
     for name, tensor in population.state.tensors().items():
         if name not in tensors or tensors[name].shape != tensor.shape:
@@ -170,7 +225,6 @@ def _restore(folder: runs.Folder, population: Population) -> list[str]:
     lines = folder.metrics.read_text().splitlines() if folder.metrics.exists() else []
     kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= int(population.state.step)]
     runs.write_text(folder.metrics, "".join(line + "\n" for line in kept))
-    return kept
 
 
 def _weights(population: Population) -> dict[str, Tensor]:

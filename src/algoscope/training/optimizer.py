@@ -63,8 +63,8 @@ def update(
 ) -> tuple[Float[Tensor, "members 1"], Float[Tensor, "members muon"]]:
     """Adds clipped gradients to the moments, moves what AdamW moves, and notes what happened.
 
-    Returns the rates of those who train, and the momentum of Muon's matrices as it will be if the next gradient is
-    like this one.
+    Returns the rates of those who train, and the Nesterov momentum of Muon's matrices; it needs no correction for its
+    start at zero, since Muon does not see its scale.
     """
     dtype, (beta1, beta2) = state.parameters.dtype, settings.betas
     gradient = torch.cat([part.to(dtype) for part in gradients], dim=1)
@@ -96,10 +96,11 @@ def directions(momentum: Tensor, counts: list[int]) -> Tensor:
 
     Tall matrices are handled as their transposes, and all of one form at once.
     """
-    sizes = [count * rows * columns for count, rows, columns in zip(*[iter(counts)] * 3, strict=True)]
+    forms = list(zip(counts[::3], counts[1::3], counts[2::3], strict=True))  # an operation takes flat lists only
+    sizes = [count * rows * columns for count, rows, columns in forms]
     parts = momentum.split([n for size in sizes for n in (size, padding(size))], dim=1)
     result, waiting = list(parts), {}
-    for i, (count, rows, columns) in enumerate(zip(*[iter(counts)] * 3, strict=True)):
+    for i, (count, rows, columns) in enumerate(forms):
         matrices = parts[2 * i].unflatten(1, (count, rows, columns))
         wide = matrices.mT if rows > columns else matrices
         waiting.setdefault(wide.shape[2:], []).append((2 * i, rows > columns, wide))

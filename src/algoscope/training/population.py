@@ -25,9 +25,9 @@ class Population:
 
     def __init__(self, model: Model, members: Sequence[Member], settings: Settings, device: torch.device) -> None:
         check_members(members)
-        settings = settings.on(device)
-        self.members, self.settings, self.device = tuple(members), settings, device
         self.task = members[0].task  # its tokens have the shape of all
+        settings = settings.on(device, self.task)
+        self.members, self.settings, self.device = tuple(members), settings, device
         networks = [
             model.build(self.task.inputs, self.task.outputs, self.task.length, stream("weights", member.seed))
             for member in members
@@ -44,11 +44,13 @@ class Population:
 
     def step(self) -> None:
         """Samples prompts, computes losses and gradients, and moves every member that still trains."""
-        dims, points = self._in_use()
+        dims, points = self.in_use()
         x, y = self._draw(dims)
-        halves = [half.detach().requires_grad_() for half in self.layout.halves(self.state.parameters)]
-        loss, error = self.losses(halves, x, y, points)
-        gradients = torch.autograd.grad(loss.sum(), halves, materialize_grads=True)
+        # The weights to differentiate: in bf16 those inside the blocks are a copy in 16 bits, the rest is as it is.
+        # That is our autocast; what the optimizer moves stays in 32 bits.
+        weights = [part.detach().requires_grad_() for part in self.layout.low_and_high(self.state.parameters)]
+        loss, error = self.losses(weights, x, y, points)
+        gradients = torch.autograd.grad(loss.sum(), weights, materialize_grads=True)
         self.optimizer.step(self.state, gradients, loss.detach(), error.detach() / self.power)
 
     def _draw(self, dims: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -61,27 +63,27 @@ class Population:
         x, y = (torch.cat(part) for part in zip(*drawn, strict=True)) if len(drawn) > 1 else drawn[0]
         return x.unflatten(0, (-1, batch)), y.unflatten(0, (-1, batch))
 
-    def _in_use(self) -> tuple[Tensor | None, Int[Tensor, ""]]:
-        positions = self.task.read(torch.empty(0, self.task.length, self.task.outputs)).shape[1]
+    def in_use(self) -> tuple[Tensor | None, Int[Tensor, ""]]:
+        """Input coordinates (None: all) and positions that the curriculum lets the next step use."""
         if self.settings.curriculum is None:
-            return None, torch.full((), positions, device=self.device)
+            return None, torch.full((), self.task.positions, device=self.device)
         dims, points = self.settings.curriculum.in_use(self.state.step)
-        return dims, points.clamp(max=positions)
+        return dims, points.clamp(max=self.task.positions)
 
     def losses(
-        self, halves: Sequence[Tensor], x: Tensor, y: Tensor, points: Int[Tensor, ""]
+        self, weights: Sequence[Tensor], x: Tensor, y: Tensor, points: Int[Tensor, ""]
     ) -> tuple[Float[Tensor, "members"], Float[Tensor, "members"]]:
         """Mean squared error over the positions in use, and at the last of them."""
         members, batch = y.shape[:2]
         tokens = self.encode(x.flatten(0, 1), y.flatten(0, 1))
         tokens = tokens.unflatten(0, (members, batch)) if members > 1 else tokens
-        outputs = self._outputs(halves, tokens)
+        outputs = self._outputs(weights, tokens)
         return self.score(self.task.read(outputs.reshape(-1, *outputs.shape[-2:])), y, points)
 
-    def _outputs(self, halves: Sequence[Tensor], tokens: Tensor) -> Tensor:
+    def _outputs(self, weights: Sequence[Tensor], tokens: Tensor) -> Tensor:
         if len(self.members) == 1 or self.network.side_by_side:
-            return functional_call(self.network, self.layout.tensors(halves), (tokens,), tie_weights=False)
-        turns = zip(zip(*(half.split(1) for half in halves), strict=True), tokens, strict=True)
+            return functional_call(self.network, self.layout.tensors(weights), (tokens,), tie_weights=False)
+        turns = zip(zip(*(part.split(1) for part in weights), strict=True), tokens, strict=True)
         each = [functional_call(self.network, self.layout.tensors(own), (x,), tie_weights=False) for own, x in turns]
         return torch.stack(each)
 

@@ -1,5 +1,6 @@
 """The dials of a training run, as values."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -14,6 +15,7 @@ from algoscope.tasks import Task
 PRECISIONS = ("auto", "bf16", "tf32", "fp32", "fp64")
 SCHEDULES = ("cosine", "constant")
 OPTIMIZERS = ("muon", "adamw")
+LONGEST = 250  # steps between two rises of the curriculum, unless more are asked for
 
 
 @dataclass(frozen=True)
@@ -21,20 +23,33 @@ class Curriculum:
     """Easier prompts first (Garg et al. 2022): a dimension and two points more every `interval` steps.
 
     Coordinates not yet in use are zero and positions not yet in use are left out of the loss, so shapes never change.
+    Without an interval: 250 steps, or fewer, so that a quarter of a run reaches the whole task.
     """
 
     dims: int = 5
     points: int = 11
-    interval: int = 250
+    interval: int | None = None
 
     def __post_init__(self) -> None:
         arguments.integer("dims", self.dims, 1)
         arguments.integer("points", self.points, 1)
-        arguments.integer("interval", self.interval, 1)
+        if self.interval is not None:
+            arguments.integer("interval", self.interval, 1)
+
+    def within(self, steps: int, task: Task) -> "Curriculum":
+        """With an interval that reaches the whole task in so many steps."""
+        rises = max(task.inputs - self.dims, math.ceil((task.positions - self.points) / 2), 0)
+        interval = self.interval or max(min(LONGEST, steps // (4 * max(rises, 1))), 1)
+        if rises * interval >= steps:
+            raise ValueError(
+                f"curriculum must reach the whole task before the end: it takes {rises} times {interval} steps, and "
+                f"steps is {steps}; raise steps, or lower interval"
+            )
+        return replace(self, interval=interval)
 
     def in_use(self, step: Int[Tensor, ""]) -> tuple[Int[Tensor, ""], Int[Tensor, ""]]:
         """Dimensions and points at a step; they may exceed what the task has."""
-        rises = step // self.interval
+        rises = step // (self.interval or LONGEST)
         return self.dims + rises, self.points + 2 * rises
 
 
@@ -48,10 +63,10 @@ class Settings:
     steps: int
     batch: int = 64
     optimizer: Literal["muon", "adamw"] = "muon"
-    warmup: int = 500  # steps of linear rise of the learning rate
+    warmup: int | None = None  # steps of linear rise of the learning rate; None: a tenth of all, at most 500
     schedule: Literal["cosine", "constant"] = "cosine"
     clip: float = 1.0  # largest norm of a gradient
-    weight_decay: float = 0.0
+    weight_decay: float = 0.0  # of every parameter
     betas: tuple[float, float] = (0.95, 0.99)  # how much of the moments a step keeps
     precision: Literal["auto", "bf16", "tf32", "fp32", "fp64"] = "auto"  # bf16 on a GPU, fp32 on a CPU
     compile: bool | None = None  # many operations into few; None: on a GPU only, since it takes time to begin with
@@ -62,22 +77,36 @@ class Settings:
     def __post_init__(self) -> None:
         arguments.integer("steps", self.steps, 1)
         arguments.integer("batch", self.batch, 1)
-        arguments.integer("warmup", self.warmup, 0)
+        if self.warmup is not None:
+            arguments.integer("warmup", self.warmup, 0)
+            if self.warmup >= self.steps:
+                raise ValueError(f"warmup must be less than steps = {self.steps}, got {self.warmup}")
         arguments.choice("optimizer", self.optimizer, OPTIMIZERS)
         arguments.choice("schedule", self.schedule, SCHEDULES)
         arguments.number("clip", self.clip, strict=True)
         arguments.number("weight_decay", self.weight_decay)
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas must be two numbers from 0 up to but not 1, got {self.betas!r}")
         arguments.choice("precision", self.precision, PRECISIONS)
+        if self.compile not in (None, True, False):
+            raise ValueError(f"compile must be True, False or None, got {self.compile!r}")
+        if not isinstance(self.curriculum, Curriculum | None):
+            raise ValueError(f"curriculum must be a Curriculum or None, got {self.curriculum!r}")
         arguments.integer("log_every", self.log_every, 1)
         arguments.integer("checkpoint_every", self.checkpoint_every, 1)
         if self.checkpoint_every % self.log_every:
             raise ValueError(f"checkpoint_every must be a multiple of log_every = {self.log_every}")
 
-    def on(self, device: torch.device) -> "Settings":
-        """With what "auto" precision and no choice of compilation stand for on a device."""
+    def on(self, device: torch.device, task: Task) -> "Settings":
+        """With all that was left open filled in."""
         on_gpu = device.type == "cuda"
-        precision = ("bf16" if on_gpu else "fp32") if self.precision == "auto" else self.precision
-        return replace(self, precision=precision, compile=on_gpu if self.compile is None else self.compile)
+        return replace(
+            self,
+            warmup=min(self.steps // 10, 500) if self.warmup is None else self.warmup,
+            precision=("bf16" if on_gpu else "fp32") if self.precision == "auto" else self.precision,
+            compile=on_gpu if self.compile is None else self.compile,
+            curriculum=self.curriculum and self.curriculum.within(self.steps, task),
+        )
 
     @property
     def dtype(self) -> torch.dtype:
@@ -85,11 +114,11 @@ class Settings:
 
     def rate(self, step: Int[Tensor, "*steps"]) -> Float[Tensor, "*steps"]:
         """The learning rate at a step, as a share of its peak."""
-        progress = step.double()
-        rise = ((progress + 1) / max(self.warmup, 1)).clamp(max=1.0)
+        progress, warmup = step.double(), self.warmup or 0
+        rise = ((progress + 1) / max(warmup, 1)).clamp(max=1.0)
         if self.schedule == "constant":
             return rise
-        left = ((progress - self.warmup) / max(self.steps - self.warmup, 1)).clamp(0, 1)
+        left = ((progress - warmup) / max(self.steps - warmup, 1)).clamp(0, 1)
         return rise * (1 + torch.cos(torch.pi * left)) / 2
 
 
@@ -107,9 +136,12 @@ class Member:
 
 
 def check_members(members: Sequence[Member]) -> None:
-    """Members share one program, so their tokens must have one shape."""
+    """Members share one program, so their prompts and tokens must have one form."""
     if not members:
         raise ValueError("members must hold at least one member")
-    shapes = {(m.task.length, m.task.inputs, m.task.outputs) for m in members}
-    if len(shapes) > 1:
-        raise ValueError(f"members must have tasks of one shape (length, inputs, outputs), got {sorted(shapes)}")
+    forms = set()
+    for task in dict.fromkeys(member.task for member in members):
+        one = task.sample(1, seed=0)
+        forms.add((type(task).__name__, task.length, task.inputs, task.outputs, *one.x.shape, *one.y.shape))
+    if len(forms) > 1:
+        raise ValueError(f"members must have tasks of one kind and shape, got {[member.task for member in members]}")
