@@ -1,7 +1,11 @@
 """Shapes and types in signatures are checked while the tests run."""
 
+from collections.abc import Iterator
+
 import jaxtyping
 import pytest
+from browsing import CHROMIUM
+from playwright.sync_api import Browser, sync_playwright
 
 jaxtyping.install_import_hook("algoscope", "beartype.beartype")
 
@@ -12,3 +16,13 @@ def as_users_run_it():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()

@@ -27,7 +27,7 @@ from algoscope import algorithms as known
 from algoscope import arguments
 from algoscope.algorithms import Algorithm
 from algoscope.matching import MEASURES, Match, candidates, judge
-from algoscope.matching.bootstrap import interval, resampling
+from algoscope.matching.bootstrap import ratio_interval, resampling
 from algoscope.matching.compare import Positions, confidence_between_0_and_1, positions_at
 from algoscope.progress import Bar
 from algoscope.reading.induced import induced_weights, queries_for
@@ -174,11 +174,9 @@ class Instrument:
         place = names.index((*unsure.agreed, (unsure.errors[0].name, unsure.errors[0].step))[0])
         closest = scales[place] * self.columns[1][:, :, place].reshape(read.shape)
         off = [(read - part)[:, self.at].square().flatten(1).sum(1) for part in (closest, mixed)]
-        unit = off[0].mean().clamp(min=1e-300)
-        share = float(1 - off[1].mean() / unit)
-        influence = share + (off[0] - off[1] - share * off[0]) / unit  # on the ratio of two means
-        low, high = interval(influence[:, None], resampling(len(influence), resamples, self.seed), confidence)
-        return share, float(low), float(high)
+        draws = resampling(len(read), resamples, self.seed)
+        share, low, high = ratio_interval((off[0] - off[1])[:, None], off[0][:, None], draws, confidence)
+        return float(share), float(low), float(high)
 
     def _scaled(
         self, trace: Trace, scales: Float[Tensor, "stages columns"], measure: str, confidence: float

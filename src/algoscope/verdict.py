@@ -131,7 +131,7 @@ class Verdict:
                 for trace, rows in ((t, t.normalized_error()) for t in (self.trace, *self.traces.values()))
             },
             "matches": {
-                measure: {name: _matched(match) for name, match in found.items()}
+                measure: {name: matched(match) for name, match in found.items()}
                 for measure, found in self.matches.items()
             },
             "laws": {name: _law(law) for name, law in self.laws.items()},
@@ -230,7 +230,7 @@ def short(numbers: Tensor) -> Any:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def _matched(match: Match) -> dict[str, Any]:
+def matched(match: Match) -> dict[str, Any]:
     numbers = {name: short(getattr(match, name)) for name in ("similarity", "low", "high", "null")}
     labels = {name: getattr(match, name) for name in ("steps", "best", "ties", "none")}
     return {**numbers, **labels}

@@ -2,12 +2,10 @@
 
 import json
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from browsing import opened
 
 import algoscope as ag
 from algoscope.algorithms import ConjugateGradients, GradientDescent, Newton, OrdinaryLeastSquares
@@ -15,7 +13,6 @@ from algoscope.controls import Planted
 from algoscope.report.figures import figures
 from algoscope.report.page import page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TASK = ag.tasks.LinearRegression(dim=3, examples=8)
 CHARTS = (
     "errors-by-position",
@@ -36,31 +33,10 @@ def record() -> dict:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
-@pytest.fixture(scope="module")
 def file(record, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(page(record))
     return path
-
-
-def opened(browser: Browser, file: Path, width: int, scheme: str) -> tuple[Page, list[str]]:
-    """The page, and everything that went wrong on it or left it."""
-    shown, heard = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme), []  # pyright: ignore
-    shown.on("console", lambda message: heard.append(message.text))
-    shown.on("pageerror", lambda problem: heard.append(str(problem)))
-    shown.on("request", lambda request: heard.append(request.url) if request.url != file.as_uri() else None)
-    shown.goto(file.as_uri())
-    shown.wait_for_selector("body[data-drawn=yes]", timeout=30_000)
-    return shown, heard
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

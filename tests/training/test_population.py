@@ -83,7 +83,9 @@ def test_a_run_always_reaches_the_whole_task():
         assert float(found.rate(torch.tensor(found.warmup or 0))) == pytest.approx(1.0, abs=0.01)
     assert found.curriculum == Curriculum(interval=250)
     assert found.warmup == 500
-    with pytest.raises(ValueError, match="it takes 15 times 100 steps, and steps is 1500; raise steps, or lower interval"):
+    with pytest.raises(
+        ValueError, match="it takes 15 times 100 steps, and steps is 1500; raise steps, or lower interval"
+    ):
         Settings(steps=1500, curriculum=Curriculum(interval=100)).on(CPU, task)
 
 

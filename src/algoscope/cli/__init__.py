@@ -19,7 +19,9 @@ COMMANDS = {
     "demo": "Train a small transformer and find out which algorithm it has learned.",
     "train": "Train a model, or a population, on a task. A stopped run goes on where it was.",
     "identify": "Which algorithm does each layer of a trained model follow?",
-    "report": "Build the page of an identified run again from its saved numbers.",
+    "report": "Build the page of an identified run, or of a study, again from its saved numbers.",
+    "studies": "What can be reproduced, and how long it takes.",
+    "study": "Reproduce a paper: its runs, figures and claims.",
     "bench": "How fast this machine trains, against the loop that people usually write.",
 }
 

@@ -1,4 +1,4 @@
-"""algoscope report RUN"""
+"""algoscope report RUN_OR_STUDY"""
 
 import webbrowser
 from pathlib import Path
@@ -11,6 +11,7 @@ from algoscope.cli import parse_and_call
 from algoscope.report import charts
 from algoscope.report.figures import figures, leading
 from algoscope.report.page import page
+from algoscope.studies import study
 
 
 def run(arguments: list[str]) -> None:
@@ -23,26 +24,32 @@ def main(
     figure: bool = False,
     algorithm: str | None = None,
 ) -> None:
-    """Build the page of a run again from its saved numbers; no model is needed.
+    """Build the page of a run or a study again from its saved numbers; no model is needed.
 
     Args:
-        path: The folder of a run that was identified.
+        path: The folder of a run that was identified, or of a study at one scale.
         open: Show it in a browser.
         figure: Also save every figure as PNG, SVG and PDF, beside the page.
         algorithm: Whose steps the figures show; by default those that are most often closest.
     """
     folder = runs.Folder(path)
-    if not folder.verdict.exists():
+    if (path / study.RESULTS).exists():
+        if algorithm is not None:
+            raise ValueError("algorithm must be left out: the figures of a study show those that the study is about")
+        file, made = study.build_page(path), study.figures_of(path)
+    elif folder.verdict.exists():
+        record = runs.read_json(folder.verdict)
+        known = list(record["matches"]["errors"])
+        if algorithm is not None and algorithm not in known:
+            raise ValueError(f"algorithm must be one of {', '.join(known)}, got {algorithm!r}")
+        file, made = folder.page, figures(record, algorithm or leading(record))
+        runs.write_text(file, page(record))
+    else:
         raise runs.RunError(f"{path} holds no verdict: run algoscope identify {path} first")
-    record = runs.read_json(folder.verdict)
-    known = list(record["matches"]["errors"])
-    if algorithm is not None and algorithm not in known:
-        raise ValueError(f"algorithm must be one of {', '.join(known)}, got {algorithm!r}")
-    runs.write_text(folder.page, page(record))
-    print(f"  {folder.page}")
+    print(f"  {file}")
     if figure:
-        for name, chart in figures(record, algorithm or leading(record)).items():
-            for file in charts.save(chart, path / "figures" / name, ("png", "svg", "pdf")):
-                print(f"  {file}")
+        for name, chart in made.items():
+            for saved in charts.save(chart, path / "figures" / name, ("png", "svg", "pdf")):
+                print(f"  {saved}")
     if open:
-        webbrowser.open(folder.page.resolve().as_uri())
+        webbrowser.open(file.resolve().as_uri())

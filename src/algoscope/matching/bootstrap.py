@@ -62,3 +62,16 @@ def _studentized(values: Float[Tensor, "batch cells"], draws: Float[Tensor, "res
     variance = (draws @ centered.square() - means.square()).clamp(min=0) / max(values.shape[0] - 1, 1)
     moved = means.abs() > 1e-12 * centered.abs().amax(0).clamp(min=1e-300)
     return torch.where(moved, means / variance.sqrt(), 0.0).clamp(-BEYOND, BEYOND)
+
+
+def ratio_interval(
+    above: Float[Tensor, "batch cells"],
+    below: Float[Tensor, "batch cells"],
+    draws: Float[Tensor, "resamples batch"],
+    confidence: float,
+) -> tuple[Float[Tensor, "cells"], Float[Tensor, "cells"], Float[Tensor, "cells"]]:
+    """The ratio of two means and its interval, by the influence of each sequence on it; good to first order."""
+    unit = below.mean(0).clamp(min=1e-300)
+    ratio = above.mean(0) / unit
+    low, high = interval(ratio + (above - ratio * below) / unit, draws, confidence)
+    return ratio, low, high

@@ -100,6 +100,54 @@ def error_curves(records: Sequence[Record], stages: Sequence[str]) -> alt.LayerC
     return _layered(steps.encode(detail="what:N"), model).properties(title="Error by position", width=420, height=300)
 
 
+def curves(
+    records: Sequence[Record],
+    x_title: str,
+    y_title: str,
+    title: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    domain: tuple[float, float] | None = None,
+    legend: str | None = None,
+) -> alt.LayerChart:
+    """A line for each `series` of records that hold `x`, `y` and, where there is an interval, `low` and `high`.
+
+    Series that are numbers, such as layers, are colored in their order. An empty `legend` leaves it out.
+    """
+    numbered = all(isinstance(row["series"], int) for row in records)
+    colors = alt.Scale(scheme="viridis" if numbered else "tableau10")
+    shown = alt.Legend(title=legend) if legend else None
+    scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(type="log") if log_y else alt.Scale(zero=False)
+    axis = alt.Axis(gridOpacity=0.4)
+    across = alt.Scale(type="log", nice=False) if log_x else alt.Scale(nice=False, zero=False)
+    base = alt.Chart(alt.Data(values=list(records))).encode(
+        x=alt.X("x:Q", title=x_title, scale=across, axis=axis),
+        color=alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors),
+        tooltip=["series:N", *(alt.Tooltip(f"{name}:Q", format=".3g") for name in ("x", "y", "low", "high"))],
+    )
+    bands = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.15, clip=True)
+    lines = base.mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=18))
+    return _layered(
+        bands.encode(y=alt.Y("low:Q", title=y_title, scale=scale, axis=axis), y2="high:Q"),
+        lines.encode(y=alt.Y("y:Q", title=y_title, scale=scale, axis=axis)),
+    ).properties(title=title, width=420, height=300)
+
+
+def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> alt.LayerChart:
+    """For each `row` a dot for each `series`, at `x` with its interval `low` to `high`."""
+    order = list(dict.fromkeys(str(row["row"]) for row in records))
+    base = alt.Chart(alt.Data(values=list(records))).encode(
+        y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4)),
+        color=alt.Color("series:N", title=legend, scale=alt.Scale(scheme="tableau10")),
+        tooltip=["row:N", "series:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("x", "low", "high"))],
+    )
+    x = alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=alt.Axis(gridOpacity=0.4))
+    rules = base.mark_rule(strokeWidth=2, opacity=0.4).encode(x=alt.X("low:Q", title=x_title), x2="high:Q")
+    return _layered(rules, base.mark_circle(size=60, opacity=1).encode(x=x)).properties(
+        title=title, width=420, height=300
+    )
+
+
 def _layered(*charts: alt.Chart) -> alt.LayerChart:
     return cast(alt.LayerChart, alt.layer(*charts))  # a facet only of facets
 

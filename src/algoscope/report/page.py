@@ -1,17 +1,19 @@
-"""One self-contained page from the saved numbers of a verdict: it loads nothing, and needs no model."""
+"""Self-contained pages from the saved numbers of a verdict or a study: they load nothing, and need no model."""
 
 import html
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from string import Template
 from typing import Any
 
+import altair as alt
 import vl_convert
 
 from algoscope.report.figures import figures, leading
 
-TEMPLATE = Path(__file__).with_name("page.html")
+ROOM = Path(__file__).parent
 
 
 def page(record: Mapping[str, Any]) -> str:
@@ -23,22 +25,91 @@ def page(record: Mapping[str, Any]) -> str:
         f"<option{' selected' if name == first else ''}>{html.escape(name)}</option>"
         for name in record["matches"]["errors"]
     ]
-    parts = {
+    return _filled("page.html", specs, {
         "title": html.escape(str(record.get("title", "A model"))),
         "text": html.escape(record["text"]),
         "confidence": f"{record['confidence']:.0%}",
         "facts": _facts(record),
         "rows": "".join(_row(found) for found in record["stages"]),
         "options": "".join(options),
-        "charts": "".join(f'<figure><div class="chart" data-chart="{name}"></div></figure>' for name in specs),
+        "charts": _figures(specs),
         "laws": "".join(_law(name, law) for name, law in record["laws"].items()),
         "controls": _controls(record.get("controls")),
         "command": html.escape(str(record.get("command", "verdict.save(…)"))),
-        "provenance": html.escape(" · ".join(f"{k} {v}" for k, v in record.get("provenance", {}).items())),
+        "provenance": _provenance(record.get("provenance", {})),
+    })  # fmt: skip
+
+
+def study_page(
+    results: Mapping[str, Any],
+    figures: Mapping[str, alt.LayerChart],
+    title: str,
+    source: str,
+    about: str,
+    models: Mapping[str, str],
+) -> str:
+    """The page of a study; `models` are the files of the pages of its models."""
+    specs = {name: chart.properties(width="container").to_dict() for name, chart in figures.items()}
+    counts = Counter(claim["verdict"] for claim in results["claims"])
+    told = ", ".join(f"{counts[verdict]} {words}" for verdict, words in VERDICTS.items() if counts[verdict])
+    options = (f"<option>{html.escape(name)}</option>" for name in models)
+    links = (f'<li><a href="{html.escape(file)}">{html.escape(name)}</a></li>' for name, file in models.items())
+    seconds = [m["seconds"] for seeds in results["runs"].values() for m in seeds.values()]
+    facts = {
+        "models": len(models),
+        "minutes of training": f"{sum(s['training'] for s in seconds) / 60:.1f}",
+        "minutes of measuring": f"{sum(s['measuring'] for s in seconds) / 60:.1f}",
+    }
+    return _filled("study.html", specs, {
+        "title": html.escape(title),
+        "scale": results["scale"],
+        "text": html.escape(f"Of {len(results['claims'])} claims, {told}."),
+        "about": html.escape(about),
+        "facts": _list(facts),
+        "options": "".join(options),
+        "filters": _figures(name for name in specs if name.startswith("filter")),
+        "charts": _figures(name for name in specs if not name.startswith("filter")),
+        "claims": "".join(_claim(claim) for claim in results["claims"]),
+        "models": "".join(links),
+        "command": html.escape(f"algoscope study {results['study']} --scale {results['scale']}"),
+        "source": html.escape(source),
+        "provenance": _provenance(results["provenance"]),
+    })  # fmt: skip
+
+
+VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "are undecided", "not run": "were not run at this scale"}
+
+
+def _filled(template: str, specs: Mapping[str, Any], parts: Mapping[str, str]) -> str:
+    """A page that holds its charts, and all that draws them."""
+    shared = {
+        "style": (ROOM / "page.css").read_text(),
+        "script": (ROOM / "page.js").read_text(),
         "specs": json.dumps(specs).replace("</", "<\\/"),
         "library": vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script"),
     }
-    return Template(TEMPLATE.read_text()).substitute(parts)
+    return Template((ROOM / template).read_text()).substitute({**shared, **parts})
+
+
+def _provenance(found: Mapping[str, Any]) -> str:
+    return html.escape(" · ".join(f"{name} {value}" for name, value in found.items()))
+
+
+def _figures(names: Iterable[str]) -> str:
+    return "".join(f'<figure><div class="chart" data-chart="{name}"></div></figure>' for name in names)
+
+
+def _claim(claim: Mapping[str, Any]) -> str:
+    small = " · ".join(part for part in (claim["where"], claim["convention"]) if part)
+    says = f'{html.escape(claim["says"])}<br><span class="small">{html.escape(small)}</span>'
+    tag = f'<span class="tag {claim["verdict"].replace(" ", "")}">{claim["verdict"]}</span>'
+    ours = _interval(*(claim[part] for part in ("ours", "low", "high"))) if claim["ours"] is not None else ""
+    paper = "" if claim["paper"] is None else str(claim["paper"])
+    seeds = " ".join(f"{value:.3g}" for value in claim["seeds"] or ())
+    cells = "".join(
+        f'<td class="number">{html.escape(cell)}</td>' for cell in (ours, paper, seeds, str(claim["n"] or ""))
+    )
+    return f"<tr><td>{says}</td><td>{tag}</td>{cells}</tr>"
 
 
 def _facts(record: Mapping[str, Any]) -> str:
@@ -50,6 +121,10 @@ def _facts(record: Mapping[str, Any]) -> str:
         "error of the last stage": f"{stages[-1]['error']:.2g}",
         "stages that are one step": f"{sum(found['certain'] for found in stages)} of {len(stages)}",
     }
+    return _list(facts)
+
+
+def _list(facts: Mapping[str, object]) -> str:
     return "".join(f"<li><b>{value}</b>{html.escape(name)}</li>" for name, value in facts.items())
 
 

@@ -1,0 +1,16 @@
+"""algoscope studies"""
+
+from pathlib import Path
+
+from algoscope.studies import CATALOG, SCALES
+
+
+def run(arguments: list[str]) -> None:
+    """Imports nothing heavy: this is what one types to see what there is."""
+    if arguments:
+        raise ValueError(f"algoscope studies takes no arguments, got {' '.join(arguments)}")
+    for name, entry in CATALOG.items():
+        times = ", ".join(f"{scale} {time}" for scale, time in zip(SCALES, entry.takes, strict=True))
+        done = [scale for scale in SCALES if (Path("studies") / name / scale / "results.json").exists()]
+        print(f"{name}\n  {entry.title}\n  {entry.source}\n  takes: {times}")
+        print(f"  done here: {', '.join(done) or 'nothing yet'}; run: algoscope study {name} --scale laptop")

@@ -1,0 +1,35 @@
+"""algoscope study NAME"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from algoscope.cli import parse_and_call
+from algoscope.studies import study
+
+
+def run(arguments: list[str]) -> None:
+    parse_and_call(main, "algoscope study", arguments)
+
+
+def main(
+    name: Annotated[str, tyro.conf.Positional],
+    scale: Literal["smoke", "laptop", "paper"] = "laptop",
+    out: Path = Path("studies"),
+    device: str | None = None,
+) -> None:
+    """Carry out a study: train and measure its models, judge its claims, build its page. Stopped, it goes on later.
+
+    Args:
+        name: Of the study; algoscope studies lists them.
+        scale: Smoke takes seconds and means nothing, laptop minutes on two cores, paper a GPU.
+        out: Folder for all that it makes.
+        device: Such as cpu or cuda; by default a GPU if there is one.
+    """
+    found = study.find(name)
+    page = study.carry_out(found, scale, out, device)
+    for claim in study.claims_of(page.parent):
+        ours = "" if claim["ours"] is None else f"{claim['ours']:.3g} ({claim['low']:.3g} – {claim['high']:.3g})"
+        print(f"{claim['verdict']:>10}  {claim['says']} {ours}")
+    print(f"\n  {page}")

@@ -1,0 +1,27 @@
+const specs = JSON.parse(document.getElementById("specs").textContent);
+const menus = [...document.querySelectorAll("select[data-signal]")];
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const views = {};
+
+function config() {
+  const [ink, soft, line] = dark.matches ? ["#e8eaee", "#9aa2af", "#31363f"] : ["#1d2129", "#5c6370", "#e2e5ea"];
+  const text = { labelColor: soft, titleColor: soft, gridColor: line, domainColor: line, tickColor: line, labelLimit: 110 };
+  return { background: "transparent", font: "system-ui, sans-serif", view: { stroke: line },
+           axis: text, legend: { labelColor: soft, titleColor: soft, orient: "bottom", columns: 5, titleOrient: "top" }, title: { color: ink, fontSize: 14, anchor: "start" } };
+}
+
+async function draw() {
+  for (const [name, spec] of Object.entries(specs)) {
+    if (views[name]) views[name].finalize();
+    const at = document.querySelector("[data-chart='" + name + "']");
+    views[name] = await window.vegaEmbed(at, spec, { config: config(), renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } });
+    for (const menu of menus) await views[name].view.signal(menu.dataset.signal, menu.value).runAsync();
+  }
+  document.body.dataset.drawn = "yes";
+}
+
+for (const menu of menus) menu.addEventListener("change", () => {
+  for (const { view } of Object.values(views)) view.signal(menu.dataset.signal, menu.value).runAsync();
+});
+dark.addEventListener("change", draw);
+draw();

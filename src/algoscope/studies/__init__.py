@@ -1,0 +1,25 @@
+"""Studies: a paper's runs, figures and claims, carried out again and measured. This file imports nothing heavy."""
+
+from dataclasses import dataclass
+
+SCALES = ("smoke", "laptop", "paper")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What `algoscope studies` tells about a study, which lives in the module `algoscope.studies.MODULE`."""
+
+    module: str
+    title: str
+    source: str
+    takes: tuple[str, str, str]  # at each scale
+
+
+CATALOG = {
+    "higher-order-icl": Entry(
+        module="higher_order_icl",
+        title="Transformers and second-order methods for in-context linear regression",
+        source="Fu, Chen, Jia and Sharan, arXiv 2310.17086",
+        takes=("20 s", "15 min on 2 cores", "a GPU"),
+    ),
+}

@@ -1,0 +1,84 @@
+"""Fu, Chen, Jia and Sharan: transformers learn in-context linear regression like a second-order method.
+
+measures.py says what is measured of each model, claims.py what the paper claims, figures.py what is drawn.
+"""
+
+from dataclasses import replace
+
+from algoscope.models import Recurrent, Transformer
+from algoscope.studies.higher_order_icl.claims import CLAIMS, HARD, LSTM, MAIN, ONE_HEAD
+from algoscope.studies.higher_order_icl.figures import figures
+from algoscope.studies.higher_order_icl.measures import measure
+from algoscope.studies.study import Study, Training
+from algoscope.tasks import LinearRegression
+from algoscope.training import LAPTOP, PAPER, Preset, Settings
+
+
+def trainings(
+    preset: Preset,
+    lstm: Training,
+    seeds: tuple[int, ...],
+    widths: tuple[int, ...],
+    windows: tuple[int, ...],
+    more: tuple[Training, ...] = (),
+) -> tuple[Training, ...]:
+    """The runs of the study, at the size of a preset: the first four with several seeds."""
+    plain = Training(MAIN, preset.task, preset.model, preset.settings, preset.learning_rate)
+    hard = replace(preset.task, covariance="ill-conditioned", rescale=True)
+    first = (
+        plain,
+        replace(plain, name=HARD, task=hard),
+        replace(plain, name=ONE_HEAD, model=replace(preset.model, heads=1)),
+        lstm,
+    )
+    return (
+        *(replace(training, seeds=seeds) for training in first),
+        replace(plain, name="noise", task=replace(preset.task, noise=0.1)),
+        *(replace(plain, name=f"width {w}", model=replace(preset.model, heads=1, width=w)) for w in widths),
+        *(replace(plain, name=f"window {w}", model=replace(preset.model, mask=2 * w + 1)) for w in windows),
+        *more,
+    )
+
+
+SMALL = Preset(
+    LinearRegression(dim=2, examples=5),
+    Transformer(layers=2, heads=2, width=8),
+    Settings(steps=12, batch=8, curriculum=None),
+)
+STUDY = Study(
+    name="higher-order-icl",
+    about="Which algorithm do transformers run when they solve linear regression from the examples in their prompt? "
+    "The paper says: one of second order, like Newton's, and not gradient descent. Here every figure is measured "
+    "again, with intervals, ties, the null and stated conventions.",
+    trainings={
+        "smoke": (
+            Training(MAIN, SMALL.task, SMALL.model, SMALL.settings),
+            Training(LSTM, SMALL.task, Recurrent(layers=2, width=8), SMALL.settings),
+        ),
+        "laptop": trainings(
+            LAPTOP,
+            Training(
+                LSTM, LAPTOP.task, Recurrent(layers=3, width=64), replace(LAPTOP.settings, optimizer="adamw"), 3e-3
+            ),
+            seeds=(0,),
+            widths=(16,),
+            windows=(2,),
+        ),
+        "paper": trainings(
+            PAPER,
+            Training(
+                LSTM,
+                PAPER.task,
+                Recurrent(layers=10, width=256),
+                replace(PAPER.settings, optimizer="adamw", precision="tf32"),
+            ),
+            seeds=(0, 1, 2),
+            widths=(8, 16, 32, 64),
+            windows=(5, 10, 20),
+            more=(Training("24 layers", PAPER.task, Transformer(layers=24, heads=8, width=256), PAPER.settings),),
+        ),
+    },
+    measure=measure,
+    claims=CLAIMS,
+    figures=figures,
+)

@@ -1,0 +1,321 @@
+"""The paper's claims, each as a function of what was measured."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from algoscope.studies.higher_order_icl.measures import NEWTON, table
+from algoscope.studies.study import Claim, Finding, Numbers, Value
+
+Model = Mapping[str, Any]  # the numbers of one model
+MAIN, HARD, ONE_HEAD, LSTM = "transformer", "ill-conditioned", "one head", "LSTM"
+
+
+def each(
+    find: Callable[[Model], Value | None], run: str = MAIN, **bounds: float
+) -> Callable[[Numbers], Finding | None]:
+    """Judges a value of every seed of a run."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        values = [found for model in numbers.get(run, {}).values() if (found := find(model)) is not None]
+        return Finding.judged(values, **bounds) if values else None
+
+    return judge
+
+
+def pairs(numbers: Numbers, one: str, other: str) -> Iterator[tuple[Model, Model]]:
+    """Models of two runs with the same seed."""
+    return (
+        (model, numbers[other][seed]) for seed, model in numbers.get(one, {}).items() if seed in numbers.get(other, {})
+    )
+
+
+def worst_layer(model: Model) -> Value:
+    """By how much a layer is better than the one before, at the layer where that is least."""
+    rows = model["progress"][2:]
+    row = min(rows, key=lambda row: row["better_high"])
+    return Value(row["better"], row["better_low"], row["better_high"], row["n"])
+
+
+def improves(numbers: Numbers) -> Finding | None:
+    """No layer is significantly worse than the one before, and the last is better than the first."""
+    models = list(numbers.get(MAIN, {}).values())
+    if not models:
+        return None
+    values = [worst_layer(model) for model in models]
+    gained = all(model["progress"][-1]["high"] < model["progress"][1]["low"] for model in models)
+    never = all(value.high >= 0 for value in values)
+    worse = all(value.high < 0 for value in values)
+    return Finding(tuple(values), "holds" if gained and never else "fails" if worse or not gained else "undecided")
+
+
+def grows(algorithm: str, law: str, **bounds: float) -> Callable[[Numbers], Finding | None]:
+    """How much the matching step grows a layer, and whether by that law; where another law is seen, it fails."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        models = list(numbers.get(MAIN, {}).values())
+        found = [model["verdict"]["laws"][algorithm] for model in models if algorithm in model["verdict"]["laws"]]
+        known = [(row, model["verdict"]["prompts"]) for row, model in zip(found, models, strict=False)]
+        values = [Value(row["growth"], row["low"], row["high"], n) for row, n in known if row["growth"] is not None]
+        if not values:
+            return None
+        laws = {row["law"] for row in found}
+        verdict = Finding.judged(values, **bounds).verdict if laws == {law} else "undecided"
+        return Finding(tuple(values), "fails" if not laws & {law, "undecided"} else verdict)
+
+    return judge
+
+
+def cell(model: Model, name: str, stage: int = -1) -> Value:
+    """The best similarity of a stage to an algorithm, as the paper measures it."""
+    found = model["published"]["maps"][name]
+    row = [-1.0 if value is None else value for value in found["similarity"][stage]]
+    best = max(range(len(row)), key=row.__getitem__)
+    return Value(row[best], found["low"][stage][best], found["high"][stage][best], model["verdict"]["prompts"])
+
+
+def level(name: str, stage: int = -1) -> Callable[[Model], Value]:
+    return lambda model: cell(model, name, stage)
+
+
+def best_step(model: Model, name: str, stage: int = -1) -> Value:
+    """The matching step of a stage, and the range of its ties."""
+    found = model["published"]["maps"][name]
+    ties = [step for step in found["ties"][stage] if isinstance(step, int)] or [0]
+    step = found["best"][stage]
+    return Value(
+        float(step if isinstance(step, int) else 0), float(min(ties)), float(max(ties)), model["verdict"]["prompts"]
+    )
+
+
+def step_of(name: str, stage: int = -1) -> Callable[[Model], Value]:
+    return lambda model: best_step(model, name, stage)
+
+
+def newton_ahead_of(name: str) -> Callable[[Model], Value]:
+    """How much closer the last layer is to Newton than to another, each at its best step, paired by prompt."""
+
+    def find(model: Model) -> Value:
+        (row,) = table(model["published"], "newton_ahead_of", stage=name)
+        return Value(row["by"], row["low"], row["high"], row["n"])
+
+    return find
+
+
+def closer_than(one: str, other: str, name: str) -> Callable[[Numbers], Finding | None]:
+    """Whether the models of one run are closer to an algorithm than those of another."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        cells = [(cell(a, name), cell(b, name)) for a, b in pairs(numbers, one, other)]
+        values = [Value(a.value - b.value, a.low - b.high, a.high - b.low, a.n) for a, b in cells]
+        return Finding.judged(values, at_least=0.0) if values else None
+
+    return judge
+
+
+def last_over_first(model: Model) -> Value:
+    """The error of the last layer over that of the first."""
+    first, last = model["progress"][1], model["progress"][-1]
+    low, high = last["low"] / first["high"], last["high"] / max(first["low"], 1e-9)
+    return Value(last["error"] / first["error"], low, high, last["n"])
+
+
+def last_error(model: Model) -> Value:
+    row = model["progress"][-1]
+    return Value(row["error"], row["low"], row["high"], row["n"])
+
+
+def forgets(what: str) -> Callable[[Model], Value]:
+    """The error on the oldest example minus that on the latest."""
+
+    def find(model: Model) -> Value:
+        rows = table(model, "forgetting", stage=what)
+        new, old = min(rows, key=lambda row: row["gap"]), max(rows, key=lambda row: row["gap"])
+        return Value(old["error"] - new["error"], old["low"] - new["high"], old["high"] - new["low"], old["n"])
+
+    return find
+
+
+def outside(model: Model) -> Value | None:
+    """The largest share of the last layer's weights outside the span of the examples, over its chance."""
+    stage = model["verdict"]["stages"][-1]["stage"]
+    rows = table(model, "span", stage=stage)
+    if not rows:
+        return None
+    row = max(rows, key=lambda row: row["outside"] / row["chance"])
+    share, low, high = (row[part] / row["chance"] for part in ("outside", "low", "high"))
+    return Value(share, low, high, row["n"])
+
+
+def survives_late(model: Model) -> Value | None:
+    """Of a foreign answer planted before the last layer, the share that survives."""
+    row = model["patched"][-2] if len(model.get("patched", ())) > 1 else None
+    return None if row is None else Value(row["survives"], row["low"], row["high"], row["n"])
+
+
+def narrower(numbers: Numbers) -> Finding | None:
+    """Error of the widest network that should not suffice minus that of the narrowest that should."""
+    found = [(last_error(a), last_error(b)) for a, b in pairs(numbers, "width 16", "width 32")]
+    values = [Value(a.value - b.value, a.low - b.high, a.high - b.low, a.n) for a, b in found]
+    return Finding.judged(values, at_least=0.0) if values else None
+
+
+def forgetful_window(numbers: Numbers) -> Finding | None:
+    """How much closer to online gradient descent the model with the shortest memory is than the one with all."""
+    windows = sorted((name for name in numbers if name.startswith("window ")), key=lambda name: int(name.split()[1]))
+    return closer_than(windows[0], MAIN, "online gradient descent")(numbers) if windows else None
+
+
+PUBLISHED = "similarity of errors as published: unscaled, t from 1"
+DESCENT = "gradient descent"
+CLAIMS = (
+    Claim("layers-improve", "Each layer predicts better than the one before.", "Fig. 1a", improves),
+    Claim(
+        "newton-linear",
+        "The matching Newton step grows by about 3 a layer, linearly.",
+        "§4.1, Fig. 3",
+        grows("Newton", "linear", at_least=2.5, at_most=3.5),
+        3.0,
+        "each step scaled to the stage",
+    ),
+    Claim(
+        "descent-exponential",
+        "The matching number of gradient descent steps grows exponentially with the layer.",
+        "§4.1, Fig. 8",
+        grows("GradientDescent", "exponential", at_least=1.0),
+        None,
+        "each step scaled to the stage",
+    ),
+    Claim(
+        "last-is-least-squares",
+        "The last layer computes least squares.",
+        "App. A.1",
+        each(level("least squares"), at_least=0.99),
+        0.99,
+        PUBLISHED,
+    ),
+    Claim(
+        "hard-newton-step",
+        "On ill-conditioned data the last layer matches Newton at step 20 to 21.",
+        "§4.2, Fig. 12",
+        each(step_of(NEWTON), HARD, at_least=18.0, at_most=24.0),
+        21.0,
+        PUBLISHED,
+    ),
+    Claim(
+        "hard-descent-step",
+        "On ill-conditioned data gradient descent needs hundreds to thousands of steps.",
+        "§4.2, Fig. 12",
+        each(step_of(DESCENT), HARD, at_least=256.0),
+        800.0,
+        PUBLISHED,
+    ),
+    Claim(
+        "lstm-flat",
+        "The layers of an LSTM do not improve on its first.",
+        "§4.3, Fig. 1c",
+        each(last_over_first, LSTM, at_least=0.8),
+        None,
+        "error of the last layer over that of the first, at the last position",
+    ),
+    Claim(
+        "lstm-newton-5",
+        "The LSTM's error is like that of Newton after 5 steps.",
+        "§4.3, Fig. 5",
+        each(step_of(NEWTON), LSTM, at_least=3.0, at_most=7.0),
+        5.0,
+        PUBLISHED,
+    ),
+    Claim(
+        "lstm-forgets",
+        "The LSTM forgets old examples.",
+        "App. A.4, Fig. 5",
+        each(forgets("the model"), LSTM, at_least=0.0),
+    ),
+    Claim(
+        "newton-5-evenly",
+        "Newton with 5 steps forgets evenly.",
+        "App. A.4, Fig. 5",
+        each(forgets("Newton, 5 steps"), MAIN, at_least=-0.05, at_most=0.05),
+    ),
+    Claim(
+        "lstm-online",
+        "The LSTM is closer to online gradient descent than the transformer is.",
+        "Table 1",
+        closer_than(LSTM, MAIN, "online gradient descent"),
+        0.954 - 0.806,
+        PUBLISHED,
+    ),
+    Claim(
+        "one-head",
+        "One head suffices for least squares.",
+        "App. A.3, Fig. 14",
+        each(level("least squares"), ONE_HEAD, at_least=0.99),
+        0.992,
+        PUBLISHED,
+    ),
+    Claim("width", "Width 32 suffices at 20 dimensions, width 16 does not.", "App. (later version)", narrower),
+    Claim(
+        "in-span",
+        "Induced weights lie in the span of the examples.",
+        "App., Fig. 16",
+        each(outside, MAIN, at_most=0.1),
+        None,
+        "squared weights outside the span, over what chance would leave there",
+    ),
+    Claim(
+        "memory",
+        "A model with a short memory moves towards online gradient descent.",
+        "Talk, 2024",
+        forgetful_window,
+        None,
+        "each layer sees the last examples only; " + PUBLISHED,
+    ),
+    Claim(
+        "newton-over-conjugate",
+        "Newton fits the last layer better than conjugate gradients.",
+        "Fig. 9, doubted",
+        each(newton_ahead_of("conjugate gradients"), at_least=0.0),
+        None,
+        PUBLISHED,
+    ),
+    Claim(
+        "descent-cannot",
+        "Gradient descent cannot reach the similarity that Newton reaches.",
+        "Fig. 9, doubted",
+        each(newton_ahead_of(DESCENT), at_least=0.0),
+        0.994 - 0.988,
+        PUBLISHED + ", start at zero",
+    ),
+    Claim(
+        "descent-cannot-published",
+        "Gradient descent cannot reach the similarity that Newton reaches.",
+        "Fig. 9, doubted",
+        each(newton_ahead_of("gradient descent, random start"), at_least=0.0),
+        0.994 - 0.988,
+        PUBLISHED + ", random start",
+    ),
+    Claim(
+        "plus-plus",
+        "GD++ explains the last layer as well as Newton does.",
+        "Asked by reviewers",
+        each(newton_ahead_of("GD++"), at_most=0.005),
+        None,
+        PUBLISHED,
+    ),
+    Claim(
+        "faster-than-conjugate",
+        "The model is faster than conjugate gradients: it advances more than a step a layer.",
+        "Later version, doubted",
+        grows("ConjugateGradients", "linear", at_least=1.0),
+        None,
+        "each step scaled to the stage",
+    ),
+    Claim(
+        "settled-late",
+        "Before the last layer the answer is settled in the query's token.",
+        "Ours, causal",
+        each(survives_late, MAIN, at_least=0.5),
+        None,
+        "share of a foreign answer, planted there, that survives",
+    ),
+)

@@ -1,0 +1,271 @@
+"""What is measured of each model of the study. Every table is plain numbers with intervals."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from algoscope import algorithms as known
+from algoscope.algorithms import Algorithm
+from algoscope.instrument import Instrument
+from algoscope.matching import Match, compare
+from algoscope.matching.bootstrap import interval, ratio_interval, resampling
+from algoscope.models import Network
+from algoscope.models.transformer import TransformerNetwork, added
+from algoscope.reading import fit, open_model
+from algoscope.reading.induced import induced_weights
+from algoscope.reading.probe import Reading
+from algoscope.reading.spectrum import outside_span, spectral_filter
+from algoscope.studies.study import Training
+from algoscope.tasks import LinearRegression
+from algoscope.trace import Prompts, Trace
+from algoscope.verdict import Verdict, matched, short
+
+Table = list[dict[str, Any]]
+RESAMPLES = 1000
+NEWTON = "Newton, start 2/frobenius"  # as published
+STEPS = {"Newton": (0, 1, 2, 3, 4, 6, 8, 10, 13, 16, 20), "GradientDescent": (1, 4, 16, 64, 256, 1024, 4096),
+         "ConjugateGradients": (1, 2, 3, 4, 5, 7, 10, 15, 20), "GradientDescentPlusPlus": (1, 2, 3, 4, 6, 8, 12),
+         "Chebyshev": (1, 2, 4, 8, 16, 32)}  # fmt: skip
+FORGETFUL = {"Newton, 5 steps": known.Newton([5]), "online gradient descent": known.OnlineGradientDescent(),
+             "gradient descent, 50 steps": known.GradientDescent([50])}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many prompts: to compare on and to fit on, and for questions that ask each prompt many times."""
+
+    prompts: int
+    few: int
+
+
+SIZES = {"smoke": Sizes(40, 8), "laptop": Sizes(500, 40), "paper": Sizes(1000, 40)}
+
+
+def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
+    task, sizes = training.task, SIZES[scale]
+    assert isinstance(task, LinearRegression)
+    instrument = _instrument(task, sizes.prompts)
+    verdict = instrument.identify(network)
+    reading = fit(open_model(network, task), instrument.fitting)
+    few = replace(instrument.sample, x=instrument.sample.x[: sizes.few], y=instrument.sample.y[: sizes.few])
+    record = verdict.record()
+    tables = {
+        "progress": progress(verdict.trace),
+        "published": published(network, instrument),
+        "forgetting": forgetting(reading, few, task),
+        "shifted": shifted(reading, task, verdict, sizes.few * 2),
+        **weights(reading, few, verdict),
+    }
+    if isinstance(network, TransformerNetwork):
+        tables["patched"] = patched(network, task, sizes.few * 2)
+    return {"verdict": {key: record[key] for key in record if key not in ("controls", "provenance")}, **tables}
+
+
+@functools.lru_cache(maxsize=1)
+def _instrument(task: LinearRegression, prompts: int) -> Instrument:
+    return Instrument(task, prompts=prompts, fit_on=prompts)
+
+
+def progress(trace: Trace) -> Table:
+    """The error of each stage at the last position, and by how much it is below that of the stage before."""
+    errors = trace.residuals()[:, :, -1].square().mean(-1).mT / trace.prompts.normalizer()
+    better = torch.cat([torch.zeros_like(errors[:, :1]), errors[:, :-1] - errors[:, 1:]], dim=1)
+    return _rows(trace.stages, error=errors, better=better)
+
+
+def published(network: Network, instrument: Instrument) -> dict[str, Any]:
+    """Similarity of errors as the paper measures it, unscaled, once for each convention that differs."""
+    task, sample = instrument.task, instrument.sample
+    log = tuple(2**k for k in range(13))
+    plain = fit(open_model(network, task), instrument.fitting).trace(sample)
+    conventions: dict[str, tuple[Algorithm, int]] = {
+        NEWTON: (known.Newton(24, start="2/frobenius"), 1),
+        "Newton, start 1/frobenius": (known.Newton(24), 1),
+        "Newton, start 2/frobenius, t = 0 kept": (known.Newton(24, start="2/frobenius"), 0),
+        "gradient descent": (known.GradientDescent(log), 1),
+        "gradient descent, random start": (known.GradientDescent(log, start="uniform/sqrt(dim)"), 1),
+        "conjugate gradients": (known.ConjugateGradients(min(task.inputs, 40)), 1),
+        "GD++": (known.GradientDescentPlusPlus(12), 1),
+        "online gradient descent": (known.OnlineGradientDescent(), 1),
+        "least squares": (known.Ridge(), 1),  # of a task without noise, this is ordinary least squares
+    }
+    matches = {
+        name: compare(plain, algorithm.trace(sample), "errors", first=first)
+        for name, (algorithm, first) in conventions.items()
+    }
+    found = {name: matched(match) for name, match in matches.items()}
+    if isinstance(network, TransformerNetwork) and "norm" in network.stages:
+        normed = fit(open_model(network, task, norm="last"), instrument.fitting).trace(sample)
+        algorithm = known.Newton(24, start="2/frobenius")
+        found["Newton, last layer after its norm"] = matched(compare(normed, algorithm.trace(sample), "errors"))
+    rivals = [name for name in matches if name != NEWTON and "t = 0" not in name]
+    duels = torch.stack([_at_best(matches[NEWTON]) - _at_best(matches[name]) for name in rivals], dim=1)
+    return {
+        "stages": [str(stage) for stage in plain.stages],
+        "maps": found,
+        "newton_ahead_of": _rows(tuple(rivals), by=duels),
+    }
+
+
+def _at_best(match: Match) -> Tensor:
+    """Similarity of the last stage to its best step, by sequence."""
+    return match.per_sequence[:, -1, int(match.similarity[-1].nan_to_num(-1).argmax())]
+
+
+def weights(reading: Reading, few: Prompts, verdict: Verdict) -> dict[str, Any]:
+    """What the weights that the stages induce are like: by number of examples, in span, and as spectral filters."""
+    last, dim = few.positions - 1, few.dim
+    asked = tuple(sorted({t for t in (1, 2, dim // 2, dim - 1, dim, dim + 1, 3 * dim // 2, last) if 0 < t <= last}))
+    induced = induced_weights(reading, few, asked)
+    assert induced.trace.weights is not None
+    stages, by_examples, span, filters = induced.trace.stages, [], [], []
+    others = {name: _closest(verdict, name) for name in ("Newton", "GradientDescent")} | {"OrdinaryLeastSquares": {}}
+    full = {name: known_trace(name, few, sorted(set(steps.values())) or [1]) for name, steps in others.items()}
+    for t in asked:
+        for name, trace in full.items():
+            match = compare(induced.trace, trace, "weights", positions=t)
+            for i, stage in enumerate(stages):
+                j = trace.stages.index(others[name].get(str(stage), trace.stages[0]))
+                cell = {part: short(getattr(match, part)[i, j]) for part in ("similarity", "low", "high")}
+                by_examples.append({"stage": str(stage), "t": t, "algorithm": name, "step": trace.stages[j], **cell})
+        if t < dim:
+            shares = outside_span(induced.trace.weights[:, :, t], few, t)
+            span += [row | {"t": t, "chance": 1 - t / dim} for row in _rows(stages, outside=shares)]
+    for t in (dim, last) if dim in asked and dim < last else (last,):
+        filters += _filters("the model", stages, induced.trace.weights[:, :, t], few, t)
+        for name, steps in STEPS.items():
+            trace = known_trace(name, few, steps)
+            assert trace.weights is not None
+            filters += _filters(name, trace.stages, trace.weights[:, :, t], few, t)
+    return {"by_examples": by_examples, "span": span, "filters": filters}
+
+
+def _closest(verdict: Verdict, name: str) -> dict[str, Any]:
+    """The step of an algorithm that is closest to each stage by its errors."""
+    match = verdict.matches["errors"][name]
+    return {str(s): step for s, step in zip(match.stages, match.best, strict=True) if step is not None}
+
+
+def known_trace(name: str, prompts: Prompts, steps: Sequence[int]) -> Trace:
+    """The trace of an algorithm, with its weights, at some steps."""
+    if name == "OrdinaryLeastSquares":
+        return known.OrdinaryLeastSquares().trace(prompts)
+    most = prompts.dim if name == "ConjugateGradients" else max(steps)  # it has ended by then
+    return getattr(known, name)([step for step in steps if step <= most]).trace(prompts)
+
+
+def _filters(name: str, stages: tuple[Any, ...], found: Tensor, prompts: Prompts, t: int) -> Table:
+    result = spectral_filter(stages, found, prompts, t, bins=min(8, 2 * prompts.dim))
+    rows = []
+    for i, stage in enumerate(stages):
+        for k, eigenvalue in enumerate(result.eigenvalues.tolist()):
+            numbers = {part: short(getattr(result, part)[i, k]) for part in ("solved", "low", "high")}
+            rows.append({"what": name, "stage": str(stage), "t": t, "eigenvalue": eigenvalue, **numbers})
+    return rows
+
+
+def forgetting(reading: Reading, few: Prompts, task: LinearRegression) -> Table:
+    """The error on an example that was seen a number of examples ago (Fu et al., A.4)."""
+    now, last = few.positions // 2, str(reading.states.stages[-1])
+    rows = []
+    for gap in range(1, now + 1):
+        x = few.x.clone()
+        x[:, now] = few.x[:, now - gap]
+        again = replace(few, x=x)
+        wanted = few.y[:, now - gap]
+        told = {"the model": reading.trace(again).select([last]).values[0, :, now]}
+        told |= {name: algorithm.trace(again).values[0, :, now] for name, algorithm in FORGETFUL.items()}
+        errors = torch.stack([(value - wanted).square() / task.power for value in told.values()], dim=1)
+        rows += [row | {"gap": gap} for row in _rows(tuple(told), error=errors)]
+    return rows
+
+
+def shifted(reading: Reading, task: LinearRegression, verdict: Verdict, prompts: int) -> Table:
+    """Prompts that the model was not trained on: does the algorithm that it is closest to still predict its errors?"""
+    eye, decay = torch.eye(task.dim), 1 / torch.arange(1, task.dim + 1)
+    plain = replace(task, covariance="isotropic", noise=0.0)
+    others = {
+        "as trained": task,
+        "inputs twice as large": replace(plain, covariance=(4 * eye).tolist()),
+        "inputs half as large": replace(plain, covariance=(eye / 4).tolist()),
+        "skewed covariance": replace(plain, covariance=torch.diag(task.dim * decay / decay.sum()).tolist()),
+        "ill-conditioned": replace(plain, covariance="ill-conditioned", rescale=True),
+        "noise": replace(plain, noise=0.5),
+    }
+    last, rows = str(reading.states.stages[-1]), []
+    closest = {name: _closest(verdict, name).get(last) for name in ("Newton", "GradientDescent")}
+    for name, other in others.items():
+        sample = other.sample(prompts, seed=0, purpose="shifted")
+        trace = reading.trace(sample).select([last])
+        error = trace.residuals()[0, :, -1].square().mean(-1)[:, None] / other.power
+        row = {"prompts": name, **_rows((last,), error=error)[0]}
+        kinds: dict[str, Algorithm] = {"least squares": known.Ridge(), "null": known.Zero()}
+        kinds |= {f"{kind} {step}": getattr(known, kind)([step]) for kind, step in closest.items() if step is not None}
+        for label, algorithm in kinds.items():
+            match = compare(trace, algorithm.trace(sample), "errors")
+            numbers = {part: short(getattr(match, part)[0, 0]) for part in ("similarity", "low", "high")}
+            rows.append({**row, "algorithm": label, **numbers})
+    return rows
+
+
+@torch.no_grad()
+def patched(network: TransformerNetwork, task: LinearRegression, prompts: int) -> Table:
+    """A causal test. After a layer, the state of the query's token is replaced by what it would be had the examples
+    come from other weights (same inputs, other targets). How much of the other answer survives to the output?
+
+    0: the later layers compute the answer from the examples anyway; 1: it is settled, and they only carry it on.
+    """
+    sample = task.sample(prompts, seed=0, purpose="patched")
+    other = replace(sample, y=_other_targets(sample))
+    token = range(task.length)[task.answers][-1]
+    parameter = next(network.parameters())
+    tokens = [task.encode(part.x, part.y).to(parameter) for part in (sample, other)]
+    names = network.stages[1 : 1 + len(network.blocks)]
+    outputs, states = zip(*(network.run(part, names) for part in tokens), strict=True)
+    own, foreign = (task.read(part)[:, -1].double().reshape(prompts, -1) for part in outputs)
+    moved = []
+    for name, block in zip(names, network.blocks, strict=True):
+
+        def replace_query(_: object, __: object, output: tuple[Tensor, ...], to: Tensor = states[1][name]) -> tuple:
+            state = added(*output).clone()
+            state[:, token] = to[:, token]
+            return (state,)
+
+        handle = block.register_forward_hook(replace_query)
+        try:
+            result = task.read(network(tokens[0]))[:, -1].double().reshape(prompts, -1)
+        finally:
+            handle.remove()
+        moved.append(((result - own) * (foreign - own)).sum(1))
+    whole = (foreign - own).square().sum(1)[:, None]
+    draws = resampling(prompts, RESAMPLES, 0)
+    share, low, high = ratio_interval(torch.stack(moved, 1), whole.expand(-1, len(moved)), draws, 0.95)
+    columns = zip(names, share.tolist(), low.tolist(), high.tolist(), strict=True)
+    return [{"stage": name, "survives": s, "low": lo, "high": hi, "n": prompts} for name, s, lo, hi in columns]
+
+
+def _other_targets(sample: Prompts) -> Tensor:
+    """Targets of the same inputs under other weights."""
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.randn(sample.batch, sample.dim, 1, generator=generator, dtype=sample.x.dtype)
+    return (sample.x @ weights)[..., 0]
+
+
+def _rows(stages: tuple[Any, ...], **columns: Tensor) -> Table:
+    """Means over sequences [batch, stages] with intervals: the first column's own, the others' by their name."""
+    rows: Table = [{"stage": str(stage), "n": len(next(iter(columns.values())))} for stage in stages]
+    for k, (name, values) in enumerate(columns.items()):
+        low, high = interval(values, resampling(len(values), RESAMPLES, 0), 0.95)
+        ends = ("low", "high") if k == 0 else (f"{name}_low", f"{name}_high")
+        for row, *numbers in zip(rows, values.mean(0), low, high, strict=True):
+            row |= dict(zip((name, *ends), map(short, numbers), strict=True))
+    return rows
+
+
+def table(numbers: Mapping[str, Any], name: str, **where: object) -> Table:
+    """The rows of a table with given entries."""
+    return [row for row in numbers[name] if all(row.get(key) == value for key, value in where.items())]

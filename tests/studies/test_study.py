@@ -1,0 +1,107 @@
+"""A study from nothing to its page, at the scale that only checks the way."""
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from browsing import opened
+
+from algoscope import runs
+from algoscope.studies import CATALOG, SCALES, study
+from algoscope.studies.study import Claim, Finding, Value
+
+KEYS = {"id", "says", "where", "convention", "paper", "ours", "low", "high", "n", "seeds", "verdict"}
+
+
+@pytest.fixture(scope="module", params=list(CATALOG))
+def folder(request, tmp_path_factory) -> Path:
+    return study.carry_out(study.find(request.param), "smoke", tmp_path_factory.mktemp("studies"), "cpu", False).parent
+
+
+def test_every_claim_is_told_with_its_numbers(folder):
+    results = runs.read_json(folder / study.RESULTS)
+    claims = study.find(results["study"]).claims
+    assert [claim["id"] for claim in results["claims"]] == [claim.id for claim in claims]
+    assert len({claim.id for claim in claims}) == len(claims)
+    for claim in results["claims"]:
+        assert set(claim) == KEYS
+        assert claim["verdict"] in ("holds", "fails", "undecided", "not run")
+        assert (claim["ours"] is None) == (claim["verdict"] == "not run")
+    assert any(claim["ours"] is not None for claim in results["claims"])
+    json.loads((folder / study.RESULTS).read_text(), parse_constant=pytest.fail)
+
+
+def test_what_is_finished_is_not_done_again(folder):
+    name = runs.read_json(folder / study.RESULTS)["study"]
+    files = [path for path in folder.rglob("*") if path.name in ("model.safetensors", "state.safetensors")]
+    files += list((folder / "measured").iterdir())
+    before = {path: path.stat().st_mtime_ns for path in files}
+    study.carry_out(study.find(name), "smoke", folder.parents[1], "cpu", False)
+    assert {path: path.stat().st_mtime_ns for path in files} == before
+
+
+def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):
+    shutil.copy(folder / study.RESULTS, tmp_path)
+    file = study.build_page(tmp_path)
+    results = runs.read_json(tmp_path / study.RESULTS)
+    for width in (390, 1280):
+        shown, heard = opened(browser, file, width, "light")
+        assert heard == []
+        assert shown.locator("#claims tbody tr").count() == len(results["claims"])
+        assert shown.locator("svg.marks").count() == len(study.figures_of(tmp_path))
+        assert shown.evaluate("document.documentElement.scrollWidth") <= width
+        before = shown.inner_html("[data-chart='errors']")
+        shown.select_option("#model", index=1)
+        shown.wait_for_timeout(300)
+        assert shown.inner_html("[data-chart='errors']") != before
+        shown.close()
+    links = shown_links(file)
+    assert links
+    assert all((tmp_path / link).exists() for link in links)
+
+
+def shown_links(file: Path) -> list[str]:
+    return [part.split('"')[0] for part in file.read_text().split('<li><a href="')[1:]]
+
+
+def test_every_scale_has_runs_of_different_names():
+    for name in CATALOG:
+        found = study.find(name)
+        assert set(found.trainings) == set(SCALES)
+        for trainings in found.trainings.values():
+            names = [training.name for training in trainings]
+            assert len(set(names)) == len(names) > 0
+
+
+def test_a_claim_is_judged_by_every_seed():
+    above, below, across = Value(2.0, 1.5, 2.5, 10), Value(0.0, -0.5, 0.5, 10), Value(1.0, 0.5, 1.5, 10)
+    assert Finding.judged([above, above], at_least=1.0).verdict == "holds"
+    assert Finding.judged([below, below], at_least=1.0).verdict == "fails"
+    assert Finding.judged([above, below], at_least=1.0).verdict == "undecided"
+    assert Finding.judged([above, across], at_least=1.0).verdict == "undecided"
+    assert Finding.judged([above], at_least=1.0, at_most=2.0).verdict == "undecided"
+    claim = Claim("id", "says", "where", lambda numbers: Finding.judged([above, across], at_least=1.0), paper=2.0)
+    record = claim.record({})
+    assert record["ours"] == pytest.approx(1.5)
+    assert (record["low"], record["high"], record["n"]) == (0.5, 2.5, 20)
+    assert record["seeds"] == [2, 1]
+    nothing = Claim("id", "says", "where", lambda numbers: None).record({})
+    assert nothing["verdict"] == "not run"
+    assert math.isclose(record["paper"], 2.0)
+
+
+def test_wrong_names_are_told():
+    with pytest.raises(ValueError, match="study must be one of 'higher-order-icl'"):
+        study.find("another")
+    with pytest.raises(ValueError, match="scale must be one of 'smoke', 'laptop', 'paper'"):
+        study.carry_out(study.find("higher-order-icl"), "huge", Path("nowhere"))
+
+
+def test_the_list_of_studies_does_not_wait_for_torch():
+    told = "import sys; from algoscope.cli import main; main(['studies']); assert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert all(name in done.stdout for name in CATALOG)
