@@ -33,9 +33,15 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "instrument": ({"algorithms", "matching", "reading", "tasks", "verdict"}, CORE),
     "report": (set(), {"altair", "vl_convert"}),
     "constructions": ({"models", "tasks"}, CORE),
+    "spectrum": ({"algorithms", "matching"}, CORE),
+    "studies": (
+        {"algorithms", "instrument", "matching", "models", "reading", "report", "runs", "spectrum", "tasks", "training"}
+        | {"verdict"},
+        {"torch", "altair"},
+    ),
     "demo": ({"instrument", "runs", "training", "verdict"}, set()),
     "cli": (
-        {"demo", "instrument", "models", "report", "runs", "tasks", "training", "verdict"},
+        {"demo", "instrument", "models", "report", "runs", "studies", "tasks", "training", "verdict"},
         {"torch", "tyro", "rich"},
     ),
 }

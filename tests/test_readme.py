@@ -57,12 +57,13 @@ SMOKE = {
     "train": ["--steps", "8", "--batch", "4"],
     "identify": ["--prompts", "30", "--fit-on", "30"],
     "bench": ["--seconds", "0.1"],
+    "study": ["--scale", "smoke"],
 }
 
 
 def test_the_commands_run_one_after_the_other(tmp_path):
     """As they are written, but shortened: of an option given twice, the later one counts."""
-    assert {command.split()[0] for command in COMMANDS} >= {"train", "identify", "report", "bench"}
+    assert {command.split()[0] for command in COMMANDS} >= {"train", "identify", "report", "studies", "study", "bench"}
     for command in COMMANDS:
         if "…" in command:
             (folder,) = (tmp_path / "runs").iterdir()

@@ -89,7 +89,12 @@ class Folder:
 def identity(name: str, config: Mapping[str, object]) -> str:
     """A readable name and a hash of the configuration."""
     text = json.dumps(config, sort_keys=True)
-    return f"{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+    return f"{slug(name)}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+
+
+def slug(name: str) -> str:
+    """A name as a file can have it."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def plain(value: object) -> object:

@@ -134,7 +134,7 @@ class Verdict:
                 measure: {name: matched(match) for name, match in found.items()}
                 for measure, found in self.matches.items()
             },
-            "laws": {name: _law(law) for name, law in self.laws.items()},
+            "laws": {name: plain_law(law) for name, law in self.laws.items()},
         }
 
     def save(self, path: Path | str, **facts: object) -> Path:
@@ -236,7 +236,7 @@ def matched(match: Match) -> dict[str, Any]:
     return {**numbers, **labels}
 
 
-def _law(law: RateLaw) -> dict[str, Any]:
+def plain_law(law: RateLaw) -> dict[str, Any]:
     found = {name: value for name, value in asdict(law).items() if name != "lost"}
     return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in found.items()}
 

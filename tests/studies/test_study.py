@@ -47,12 +47,12 @@ def test_what_is_finished_is_not_done_again(folder):
 def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):
     shutil.copy(folder / study.RESULTS, tmp_path)
     file = study.build_page(tmp_path)
-    results = runs.read_json(tmp_path / study.RESULTS)
+    found, results = study.read(tmp_path)
     for width in (390, 1280):
         shown, heard = opened(browser, file, width, "light")
         assert heard == []
         assert shown.locator("#claims tbody tr").count() == len(results["claims"])
-        assert shown.locator("svg.marks").count() == len(study.figures_of(tmp_path))
+        assert shown.locator("svg.marks").count() == len(found.figures(results["runs"]))
         assert shown.evaluate("document.documentElement.scrollWidth") <= width
         before = shown.inner_html("[data-chart='errors']")
         shown.select_option("#model", index=1)
@@ -62,6 +62,13 @@ def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):
     links = shown_links(file)
     assert links
     assert all((tmp_path / link).exists() for link in links)
+
+
+def test_results_of_another_version_are_refused(folder, tmp_path):
+    results = json.loads((folder / study.RESULTS).read_text())
+    (tmp_path / study.RESULTS).write_text(json.dumps(results | {"version": -1}))
+    with pytest.raises(runs.RunError, match="was measured by another version of the study: run algoscope study"):
+        study.build_page(tmp_path)
 
 
 def shown_links(file: Path) -> list[str]:

@@ -36,7 +36,8 @@ def main(
     if (path / study.RESULTS).exists():
         if algorithm is not None:
             raise ValueError("algorithm must be left out: the figures of a study show those that the study is about")
-        file, made = study.build_page(path), study.figures_of(path)
+        found, results = study.read(path)
+        file, made = study.build_page(path), found.figures(results["runs"])
     elif folder.verdict.exists():
         record = runs.read_json(folder.verdict)
         known = list(record["matches"]["errors"])

@@ -29,7 +29,7 @@ def main(
     """
     found = study.find(name)
     page = study.carry_out(found, scale, out, device)
-    for claim in study.claims_of(page.parent):
+    for claim in study.read(page.parent)[1]["claims"]:
         ours = "" if claim["ours"] is None else f"{claim['ours']:.3g} ({claim['low']:.3g} – {claim['high']:.3g})"
-        print(f"{claim['verdict']:>10}  {claim['says']} {ours}")
+        print(f"{claim['verdict']:>10}  {claim['id']}: {claim['says']} {ours}")
     print(f"\n  {page}")

@@ -68,9 +68,9 @@ def open_model(
     """Makes the stages of a model visible.
 
     `model` is one of our networks, any torch module that takes tokens [batch, length, inputs] (then `stages` names its
-    submodules whose outputs are the states; it is read as in evaluation), or a function from tokens, in 32 bits on the
-    CPU, to the states by name. A token must not see the target that it asks for: compare a model with full attention at
-    the last position only.
+    submodules whose outputs are the states, or of several calls the last; it is read as in evaluation), or a function
+    from tokens, in 32 bits on the CPU, to the states by name. A token must not see the target that it asks for: compare
+    a model with full attention at the last position only.
     """
     if not isinstance(task, Task):
         raise ValueError(f"task must be a task of algoscope.tasks, got {type(task).__name__}")

@@ -116,12 +116,14 @@ def curves(
     """
     numbered = all(isinstance(row["series"], int) for row in records)
     colors = alt.Scale(scheme="viridis" if numbered else "tableau10")
-    shown = alt.Legend(title=legend) if legend else None
+    columns = 8 if numbered else 2  # words are long
+    shown = alt.Legend(title=legend, symbolOpacity=1, labelLimit=220, columns=columns) if legend else None
+    least = 1 if all(isinstance(row["x"], int) for row in records) else 0
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(type="log") if log_y else alt.Scale(zero=False)
     axis = alt.Axis(gridOpacity=0.4)
     across = alt.Scale(type="log", nice=False) if log_x else alt.Scale(nice=False, zero=False)
     base = alt.Chart(alt.Data(values=list(records))).encode(
-        x=alt.X("x:Q", title=x_title, scale=across, axis=axis),
+        x=alt.X("x:Q", title=x_title, scale=across, axis=alt.Axis(gridOpacity=0.4, tickMinStep=least)),
         color=alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors),
         tooltip=["series:N", *(alt.Tooltip(f"{name}:Q", format=".3g") for name in ("x", "y", "low", "high"))],
     )
@@ -138,7 +140,9 @@ def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> al
     order = list(dict.fromkeys(str(row["row"]) for row in records))
     base = alt.Chart(alt.Data(values=list(records))).encode(
         y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4)),
-        color=alt.Color("series:N", title=legend, scale=alt.Scale(scheme="tableau10")),
+        color=alt.Color(
+            "series:N", scale=alt.Scale(scheme="tableau10"), legend=alt.Legend(title=legend, symbolOpacity=1)
+        ),
         tooltip=["row:N", "series:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("x", "low", "high"))],
     )
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=alt.Axis(gridOpacity=0.4))

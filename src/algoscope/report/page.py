@@ -52,6 +52,8 @@ def study_page(
     specs = {name: chart.properties(width="container").to_dict() for name, chart in figures.items()}
     counts = Counter(claim["verdict"] for claim in results["claims"])
     told = ", ".join(f"{counts[verdict]} {words}" for verdict, words in VERDICTS.items() if counts[verdict])
+    name, first = next(iter(results["runs"].items()))
+    main = next(iter(first.values()))["verdict"]["text"]
     options = (f"<option>{html.escape(name)}</option>" for name in models)
     links = (f'<li><a href="{html.escape(file)}">{html.escape(name)}</a></li>' for name, file in models.items())
     seconds = [m["seconds"] for seeds in results["runs"].values() for m in seeds.values()]
@@ -63,7 +65,7 @@ def study_page(
     return _filled("study.html", specs, {
         "title": html.escape(title),
         "scale": results["scale"],
-        "text": html.escape(f"Of {len(results['claims'])} claims, {told}."),
+        "text": html.escape(f"Of {len(results['claims'])} claims: {told}. The first model, {name}: {main}"),
         "about": html.escape(about),
         "facts": _list(facts),
         "options": "".join(options),
@@ -77,7 +79,7 @@ def study_page(
     })  # fmt: skip
 
 
-VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "are undecided", "not run": "were not run at this scale"}
+VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "undecided", "not run": "not run at this scale"}
 
 
 def _filled(template: str, specs: Mapping[str, Any], parts: Mapping[str, str]) -> str:
@@ -104,7 +106,7 @@ def _claim(claim: Mapping[str, Any]) -> str:
     says = f'{html.escape(claim["says"])}<br><span class="small">{html.escape(small)}</span>'
     tag = f'<span class="tag {claim["verdict"].replace(" ", "")}">{claim["verdict"]}</span>'
     ours = _interval(*(claim[part] for part in ("ours", "low", "high"))) if claim["ours"] is not None else ""
-    paper = "" if claim["paper"] is None else str(claim["paper"])
+    paper = f"{claim['paper']:.3g}" if isinstance(claim["paper"], float) else claim["paper"] or ""
     seeds = " ".join(f"{value:.3g}" for value in claim["seeds"] or ())
     cells = "".join(
         f'<td class="number">{html.escape(cell)}</td>' for cell in (ours, paper, seeds, str(claim["n"] or ""))

@@ -7,7 +7,6 @@ A study trains models, measures each of them, and judges claims by what was meas
 import importlib
 import json
 import math
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,9 +94,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Study:
-    """`trainings` by scale; `measure` is called for each trained model with its task and the scale."""
+    """`trainings` by scale; `measure` is called for each trained model. Its `version` changes when it measures anew."""
 
     name: str
+    version: int
     about: str
     trainings: Mapping[str, Sequence[Training]]
     measure: Callable[[Training, Network, str], Numbers]
@@ -127,28 +127,30 @@ def carry_out(
         done = train_population(training.model, members, training.settings, folder / "runs", chosen, progress)
         spent = time.monotonic() - begin
         for i, seed in enumerate(training.seeds):
-            found = _measured(study, training, done.path, i, folder, scale, spent / len(members))
+            network = load(done.path, i, chosen)
+            found = _measured(study, training, network, done.path, seed, folder, scale, spent / len(members))
             measured.setdefault(training.name, {})[str(seed)] = found
-    results = {"study": study.name, "scale": scale, "provenance": runs.provenance(chosen), "runs": measured}
+    facts = {"study": study.name, "version": study.version, "scale": scale, "provenance": runs.provenance(chosen)}
+    results = {**facts, "runs": measured}
     runs.write_text(folder / RESULTS, json.dumps(judged(study, results)) + "\n")
     return build_page(folder)
 
 
 def _measured(
-    study: Study, training: Training, path: Path, member: int, folder: Path, scale: str, spent: float
+    study: Study, training: Training, network: Network, path: Path, seed: int, folder: Path, scale: str, spent: float
 ) -> Numbers:
     """The numbers of one model: those on file, if they are of this very run."""
-    name = re.sub(r"[^a-z0-9]+", "-", training.name.lower())
-    file = folder / "measured" / f"{name}-{training.seeds[member]}.json"
-    if file.exists():
-        known = runs.read_json(file)
-        if known["run"] == path.name:
+    file = folder / "measured" / f"{runs.slug(training.name)}-{seed}.json"
+    known = runs.read_json(file) if file.exists() else {}
+    if known.get("run") == path.name:
+        spent = known["seconds"]["training"]  # then, and not now, when it was only looked up
+        if known.get("version") == study.version:
             return known
     file.parent.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    numbers = study.measure(training, load(path, member), scale)
+    numbers = study.measure(training, network, scale)
     seconds = {"training": round(spent, 1), "measuring": round(time.monotonic() - begin, 1)}
-    found = {"run": path.name, "seconds": seconds, **numbers}
+    found = {"run": path.name, "version": study.version, "seconds": seconds, **numbers}
     runs.write_text(file, json.dumps(found) + "\n")
     return found
 
@@ -158,28 +160,25 @@ def judged(study: Study, results: Numbers) -> dict[str, Any]:
     return {**results, "claims": [claim.record(results["runs"]) for claim in study.claims]}
 
 
-def claims_of(folder: Path) -> list[dict[str, Any]]:
-    """The claims of a study that was carried out, with what was found."""
-    return runs.read_json(folder / RESULTS)["claims"]
-
-
-def figures_of(folder: Path) -> dict[str, alt.LayerChart]:
-    """The figures of a study that was carried out."""
+def read(folder: Path) -> tuple[Study, dict[str, Any]]:
+    """A study that was carried out, and its results, judged anew."""
     results = runs.read_json(folder / RESULTS)
-    return find(results["study"]).figures(results["runs"])
+    study = find(str(results.get("study")))
+    if results.get("version") != study.version:
+        again = f"algoscope study {study.name} --scale {results.get('scale')}"
+        raise runs.RunError(f"{folder} was measured by another version of the study: run {again}")
+    return study, judged(study, results)
 
 
 def build_page(folder: Path) -> Path:
     """The page of a study from its saved numbers, with a page for each model; claims are judged anew."""
     from algoscope.report.page import page, study_page
 
-    results = runs.read_json(folder / RESULTS)
-    study = find(results["study"])
-    results = judged(study, results)
+    study, results = read(folder)
     models = {}
     for name, seeds in results["runs"].items():
         for seed, numbers in seeds.items():
-            file = folder / f"{re.sub(r'[^a-z0-9]+', '-', name.lower())}-{seed}.html"
+            file = folder / f"{runs.slug(name)}-{seed}.html"
             command = f"algoscope study {study.name} --scale {results['scale']}"
             known = {"title": f"{name}, seed {seed}", "controls": runs.controls(), "command": command}
             runs.write_text(file, page({**known, "provenance": results["provenance"], **numbers["verdict"]}))

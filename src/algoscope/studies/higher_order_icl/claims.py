@@ -48,14 +48,15 @@ def improves(numbers: Numbers) -> Finding | None:
     return Finding(tuple(values), "holds" if gained and never else "fails" if worse or not gained else "undecided")
 
 
-def grows(algorithm: str, law: str, **bounds: float) -> Callable[[Numbers], Finding | None]:
+def grows(algorithm: str, law: str, by: str = "errors", **bounds: float) -> Callable[[Numbers], Finding | None]:
     """How much the matching step grows a layer, and whether by that law; where another law is seen, it fails."""
 
     def judge(numbers: Numbers) -> Finding | None:
         models = list(numbers.get(MAIN, {}).values())
-        found = [model["verdict"]["laws"][algorithm] for model in models if algorithm in model["verdict"]["laws"]]
-        known = [(row, model["verdict"]["prompts"]) for row, model in zip(found, models, strict=False)]
-        values = [Value(row["growth"], row["low"], row["high"], n) for row, n in known if row["growth"] is not None]
+        tables = [model["verdict"]["laws"] if by == "errors" else model["laws_by_weights"] for model in models]
+        found = [laws[algorithm] for laws in tables if algorithm in laws]
+        grown = [(row, model["verdict"]["prompts"]) for row, model in zip(found, models, strict=True)]
+        values = [Value(row["growth"], row["low"], row["high"], n) for row, n in grown if row["growth"] is not None]
         if not values:
             return None
         laws = {row["law"] for row in found}
@@ -146,6 +147,36 @@ def outside(model: Model) -> Value | None:
     return Value(share, low, high, row["n"])
 
 
+def _weights(model: Model, stage: str, t: int, algorithm: str) -> Value | None:
+    rows = table(model, "by_examples", stage=stage, t=t, algorithm=algorithm)
+    if not rows or rows[0]["similarity"] is None:
+        return None
+    return Value(rows[0]["similarity"], rows[0]["low"], rows[0]["high"], model["verdict"]["prompts"])
+
+
+def few_examples(model: Model) -> Value | None:
+    """At the first layer that holds something, after two examples: how much closer to least squares than to Newton."""
+    held = [row["stage"] for row in model["verdict"]["stages"] if not row["null"]]
+    names = ("OrdinaryLeastSquares", "Newton")
+    a, b = (_weights(model, held[0], 2, name) if held else None for name in names)
+    return Value(a.value - b.value, a.low - b.high, a.high - b.low, a.n) if a and b else None
+
+
+def dip(algorithm: str) -> Callable[[Model], Value | None]:
+    """How far the last layer's weights are further from an algorithm's at n = d than at n = d/2 and 3d/2."""
+
+    def find(model: Model) -> Value | None:
+        stage, d = model["verdict"]["stages"][-1]["stage"], model["verdict"]["dim"]
+        at = [_weights(model, stage, t, algorithm) for t in (d // 2, 3 * d // 2, d)]
+        if any(value is None for value in at):
+            return None
+        before, after, here = (value for value in at if value is not None)
+        middle = [(a + b) / 2 for a, b in zip(before[:3], after[:3], strict=True)]
+        return Value(middle[0] - here.value, middle[1] - here.high, middle[2] - here.low, here.n)
+
+    return find
+
+
 def survives_late(model: Model) -> Value | None:
     """Of a foreign answer planted before the last layer, the share that survives."""
     row = model["patched"][-2] if len(model.get("patched", ())) > 1 else None
@@ -192,6 +223,36 @@ CLAIMS = (
         each(level("least squares"), at_least=0.99),
         0.99,
         PUBLISHED,
+    ),
+    Claim(
+        "newton-linear-by-weights",
+        "The matching Newton step grows linearly also by induced weights.",
+        "App., Fig. 7",
+        grows("Newton", "linear", "weights", at_least=0.0),
+    ),
+    Claim(
+        "few-examples",
+        "The first layer that works is closer to least squares than to Newton at few examples.",
+        "App. A.1, Fig. 10",
+        each(few_examples, at_least=0.0),
+        None,
+        "induced weights after 2 examples, Newton at its best step",
+    ),
+    Claim(
+        "dip",
+        "The similarity to least squares dips at n = d.",
+        "App. A.1, Fig. 10",
+        each(dip("OrdinaryLeastSquares"), at_least=0.0),
+        None,
+        "induced weights of the last layer, against the mean of n = d/2 and 3d/2",
+    ),
+    Claim(
+        "no-dip",
+        "The similarity to Newton does not dip at n = d.",
+        "App. A.1, Fig. 10",
+        each(dip("Newton"), at_most=0.02),
+        None,
+        "induced weights of the last layer, against the mean of n = d/2 and 3d/2",
     ),
     Claim(
         "hard-newton-step",

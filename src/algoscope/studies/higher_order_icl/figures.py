@@ -60,7 +60,8 @@ def _map(model: Numbers, name: str) -> Rows:
     found = model["published"]["maps"][name]
     for i, stage in enumerate(model["published"]["stages"]):
         for j, step in enumerate(found["steps"]):
-            marks = {"best": step == found["best"][i], "tie": step in found["ties"][i], "none": found["none"][i]}
+            none = found["none"][i]
+            marks = {"best": step == found["best"][i] and not none, "tie": step in found["ties"][i], "none": none}
             numbers = {part: found[part][i][j] for part in ("similarity", "low", "high")}
             yield {"stage": _number(stage), "step": step, **numbers, **marks}
 
@@ -73,12 +74,28 @@ def _levels(model: Numbers) -> Rows:
                 yield {"series": name, "x": _number(stage), "y": max(usable)}
 
 
-def _by_examples(model: Numbers) -> Rows:
-    last = model["verdict"]["stages"][-1]["stage"]
+def _by_examples(model: Numbers, place: int) -> Rows:
+    stages = [found["stage"] for found in model["verdict"]["stages"]]
+    stage = stages[min(place, len(stages) - 1)]
     for row in model["by_examples"]:
-        if row["stage"] == last and row["similarity"] is not None:
+        if row["stage"] == stage and row["similarity"] is not None:
             numbers = {"x": row["t"], "y": row["similarity"], "low": row["low"], "high": row["high"]}
             yield {"series": row["algorithm"], **numbers}
+
+
+def _convergence(model: Numbers, what: str) -> Rows:
+    """The error after each layer or step, for some numbers of examples."""
+    dim = model["verdict"]["dim"]
+    for t in sorted({dim // 4, dim // 2, dim - 1, dim, dim + 1, 5 * dim // 4, 3 * dim // 2, 7 * dim // 4}):
+        for stage, errors in model["verdict"]["errors_by_position"][what].items():
+            if 0 < t < len(errors) and errors[t] is not None and errors[t] > 1e-8:
+                yield {"series": t, "x": _number(stage), "y": errors[t]}
+
+
+def _known(model: Numbers) -> Rows:
+    for row in model["known"]:
+        if row["step"] > 0 and row["best"] > 0:
+            yield {"series": f"{row['of']} by {row['by']}", "x": row["step"], "y": row["best"]}
 
 
 def _span(model: Numbers) -> Rows:
@@ -123,6 +140,20 @@ def _map_of(name: str, title: str) -> Plan:
     return lambda model: _map(model, name), _heat(title)
 
 
+def _by_examples_at(place: int, words: str) -> Plan:
+    draw = _curves("examples seen", "cosine", f"Induced weights, {words} (Fig. 10)", legend="and")
+    return lambda model: _by_examples(model, place), draw
+
+
+def _convergence_of(name: str, words: str) -> Plan:
+    title = f"Convergence of {words}, by examples seen"
+    return lambda model: _convergence(model, name), _curves(
+        "layer or step", "normalized error", title, log_y=True, legend="examples"
+    )
+
+
+PLACES = {"layer 2": 2, "layer 3": 3, "last layer": -1}
+CONVERGE = {"the model": "the layers", "Newton": "Newton", "ConjugateGradients": "conjugate gradients"}
 AT_LAST = "Error of each layer at the last position"
 PLANS: dict[str, Plan] = {
     "filter-model": _filter_of("the model", "What each layer has solved", "layer"),
@@ -137,12 +168,14 @@ PLANS: dict[str, Plan] = {
         _levels,
         _curves("layer", "similarity of errors", "Best similarity of each layer (Fig. 9)", legend="to"),
     ),
-    "by-examples": (
-        _by_examples,
-        _curves("examples seen", "cosine", "Weights of the last layer (Fig. 10)", legend="and"),
-    ),
+    **{f"by-examples-{words.replace(' ', '-')}": _by_examples_at(place, words) for words, place in PLACES.items()},
+    **{f"convergence-{name}": _convergence_of(name, words) for name, words in CONVERGE.items()},
     "span": (_span, _curves("examples seen", "share", "Weights outside the span (Fig. 16)", legend="of")),
     "forgetting": (_forgetting, _curves("examples ago", "normalized error", "Forgetting (Fig. 5)", legend="by")),
     "shifted": (_shifted, lambda rows: charts.dots(rows, "similarity of errors", "On other prompts", "to")),
+    "known": (
+        _known,
+        _curves("step", "matching step", "Algorithms by each other", log_x=True, log_y=True, legend="of"),
+    ),
     "patched": (_patched, _curves("after layer", "share that survives", "A foreign answer, planted after a layer")),
 }

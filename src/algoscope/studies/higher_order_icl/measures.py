@@ -1,6 +1,7 @@
 """What is measured of each model of the study. Every table is plain numbers with intervals."""
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,21 +12,22 @@ from torch import Tensor
 from algoscope import algorithms as known
 from algoscope.algorithms import Algorithm
 from algoscope.instrument import Instrument
-from algoscope.matching import Match, compare
+from algoscope.matching import Match, compare, rate_law
 from algoscope.matching.bootstrap import interval, ratio_interval, resampling
 from algoscope.models import Network
 from algoscope.models.transformer import TransformerNetwork, added
 from algoscope.reading import fit, open_model
 from algoscope.reading.induced import induced_weights
 from algoscope.reading.probe import Reading
-from algoscope.reading.spectrum import outside_span, spectral_filter
+from algoscope.spectrum import outside_span, spectral_filter
 from algoscope.studies.study import Training
 from algoscope.tasks import LinearRegression
 from algoscope.trace import Prompts, Trace
-from algoscope.verdict import Verdict, matched, short
+from algoscope.verdict import Verdict, matched, plain_law, short
 
 Table = list[dict[str, Any]]
 RESAMPLES = 1000
+FAMILIES = ("Newton", "GradientDescent", "ConjugateGradients")
 NEWTON = "Newton, start 2/frobenius"  # as published
 STEPS = {"Newton": (0, 1, 2, 3, 4, 6, 8, 10, 13, 16, 20), "GradientDescent": (1, 4, 16, 64, 256, 1024, 4096),
          "ConjugateGradients": (1, 2, 3, 4, 5, 7, 10, 15, 20), "GradientDescentPlusPlus": (1, 2, 3, 4, 6, 8, 12),
@@ -55,6 +57,8 @@ def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
     record = verdict.record()
     tables = {
         "progress": progress(verdict.trace),
+        "laws_by_weights": {name: plain_law(rate_law(verdict.matches["weights"][name])) for name in FAMILIES},
+        "known": known_against_known(verdict),
         "published": published(network, instrument),
         "forgetting": forgetting(reading, few, task),
         "shifted": shifted(reading, task, verdict, sizes.few * 2),
@@ -75,6 +79,17 @@ def progress(trace: Trace) -> Table:
     errors = trace.residuals()[:, :, -1].square().mean(-1).mT / trace.prompts.normalizer()
     better = torch.cat([torch.zeros_like(errors[:, :1]), errors[:, :-1] - errors[:, 1:]], dim=1)
     return _rows(trace.stages, error=errors, better=better)
+
+
+def known_against_known(verdict: Verdict) -> Table:
+    """The algorithms against each other on the same prompts: their matching steps, and the law of these."""
+    rows = []
+    for one, other in itertools.permutations(FAMILIES, 2):
+        match = compare(verdict.traces[one], verdict.traces[other], "errors")
+        law = plain_law(rate_law(match))
+        steps = zip(match.stages, match.best, strict=True)
+        rows += [{"of": one, "by": other, "step": a, "best": b, "law": law["law"]} for a, b in steps if b is not None]
+    return rows
 
 
 def published(network: Network, instrument: Instrument) -> dict[str, Any]:
@@ -226,7 +241,7 @@ def patched(network: TransformerNetwork, task: LinearRegression, prompts: int) -
     tokens = [task.encode(part.x, part.y).to(parameter) for part in (sample, other)]
     names = network.stages[1 : 1 + len(network.blocks)]
     outputs, states = zip(*(network.run(part, names) for part in tokens), strict=True)
-    own, foreign = (task.read(part)[:, -1].double().reshape(prompts, -1) for part in outputs)
+    own, foreign = (task.read(part)[:, -1].double().cpu().reshape(prompts, -1) for part in outputs)
     moved = []
     for name, block in zip(names, network.blocks, strict=True):
 
@@ -237,7 +252,7 @@ def patched(network: TransformerNetwork, task: LinearRegression, prompts: int) -
 
         handle = block.register_forward_hook(replace_query)
         try:
-            result = task.read(network(tokens[0]))[:, -1].double().reshape(prompts, -1)
+            result = task.read(network(tokens[0]))[:, -1].double().cpu().reshape(prompts, -1)
         finally:
             handle.remove()
         moved.append(((result - own) * (foreign - own)).sum(1))
