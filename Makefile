@@ -8,7 +8,7 @@ demo: .venv/ready
 	$(BIN)/algoscope demo
 
 test: .venv/ready-for-tests lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: .venv/ready-for-tests
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """Self-contained pages from the saved numbers of a verdict or a study: they load nothing, and need no model."""
 
+import functools
 import html
 import json
 from collections import Counter
@@ -88,9 +89,15 @@ def _filled(template: str, specs: Mapping[str, Any], parts: Mapping[str, str]) -
         "style": (ROOM / "page.css").read_text(),
         "script": (ROOM / "page.js").read_text(),
         "specs": json.dumps(specs).replace("</", "<\\/"),
-        "library": vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script"),
+        "library": _library(),
     }
     return Template((ROOM / template).read_text()).substitute({**shared, **parts})
+
+
+@functools.cache
+def _library() -> str:
+    """What draws the charts."""
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
 
 
 def _provenance(found: Mapping[str, Any]) -> str:

@@ -58,7 +58,7 @@ def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
     tables = {
         "progress": progress(verdict.trace),
         "laws_by_weights": {name: plain_law(rate_law(verdict.matches["weights"][name])) for name in FAMILIES},
-        "known": known_against_known(verdict),
+        "known": known_against_known(instrument),
         "published": published(network, instrument),
         "forgetting": forgetting(reading, few, task),
         "shifted": shifted(reading, task, verdict, sizes.few * 2),
@@ -81,11 +81,12 @@ def progress(trace: Trace) -> Table:
     return _rows(trace.stages, error=errors, better=better)
 
 
-def known_against_known(verdict: Verdict) -> Table:
+@functools.lru_cache(maxsize=1)
+def known_against_known(instrument: Instrument) -> Table:
     """The algorithms against each other on the same prompts: their matching steps, and the law of these."""
     rows = []
     for one, other in itertools.permutations(FAMILIES, 2):
-        match = compare(verdict.traces[one], verdict.traces[other], "errors")
+        match = compare(instrument.traces[one], instrument.traces[other], "errors")
         law = plain_law(rate_law(match))
         steps = zip(match.stages, match.best, strict=True)
         rows += [{"of": one, "by": other, "step": a, "best": b, "law": law["law"]} for a, b in steps if b is not None]
