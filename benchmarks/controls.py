@@ -176,7 +176,7 @@ def measured(cases: list[Case]) -> list[dict[str, Any]]:
         key = (case.task, case.prompts, left_out(case))
         if key not in instruments:
             known = [algorithm for algorithm in applicable(case.task) if type(algorithm).__name__ != left_out(case)]
-            instruments = {key: Instrument(case.task, known, prompts=PROMPTS, fit_on=PROMPTS, seed=case.prompts)}
+            instruments = {key: Instrument(case.task, known, PROMPTS, PROMPTS, case.prompts, others=known)}
         found.append(outcome(case, instruments[key]))
         bar.show(k + 1)
     return found

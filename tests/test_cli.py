@@ -108,7 +108,7 @@ def test_train_chooses_the_model_by_name(tmp_path):
         (["train", "linear-regression", "--steps", "5", "--device", "abacus"], "device must be one that this"),
         (["train", "linear-regression", "--steps", "5", "--seed", "1", "2", "3", "--learning-rate", "1", "2"], "one"),
         (["identify", "nowhere"], "nowhere is not a run folder"),
-        (["report", "nowhere"], "nowhere holds no verdict: run algoscope identify nowhere first"),
+        (["report", "nowhere"], "there is no folder nowhere"),
         (["bench", "--size", "huge"], "--size"),
         (["bench", "--members", "0"], "members must be an integer >= 1"),
     ],

@@ -1,5 +1,6 @@
 """The instrument on models whose answer is known."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,11 +65,52 @@ def test_what_cannot_be_told_apart_is_a_tie(instrument):
 def test_what_is_not_on_the_list_is_not_claimed(algorithm):
     """The closest of the others is found, and said to be only that."""
     others = [other for other in applicable(TASK) if type(other) is not type(algorithm)]
-    verdict = Instrument(TASK, others, prompts=300, fit_on=300).identify(Planted(TASK, algorithm, 0.1), weights=False)
+    instrument = Instrument(TASK, others, prompts=300, fit_on=300, others=others)
+    verdict = instrument.identify(Planted(TASK, algorithm, 0.1), weights=False)
     assert all(found.errors for found in verdict.stages)
     assert not any(found.certain or found.exact for found in verdict.stages)
     assert "That is not all of it" in verdict.text
     assert "compute" not in verdict.text.split("That is not all")[0]
+
+
+@pytest.mark.parametrize("few", [[OnlineGradientDescent()], [GradientDescent([4])]], ids=str)
+def test_a_short_list_does_not_make_certain(few):
+    """What else applies is in the mixtures, also where it is not compared."""
+    verdict = ag.identify(Planted(TASK, Newton([2, 4])), TASK, algorithms=few, prompts=200, fit_on=200, weights=False)
+    assert list(verdict.traces) == [few[0].name]
+    assert not any(found.exact for found in verdict.stages if not found.null)
+    assert "compute" not in verdict.text
+
+
+def test_too_little_evidence_is_said_to_be_that(instrument):
+    stages = instrument.identify(Planted(TASK, Newton([2, 4]), 0.1), weights=False).stages
+    verdict = instrument.identify(Planted(TASK, Newton([2, 4]), 0.1), weights=False)
+    unsure = [replace(found, beyond=(-0.01, -0.08, 0.06)) for found in stages]
+    assert "these prompts cannot tell" in replace(verdict, stages=tuple(unsure)).text
+    assert "explains" not in replace(verdict, stages=tuple(unsure)).text
+    spoiled = replace(stages[0], beyond=(-0.4, -3.1, 0.002))  # the mixture was fitted to too little
+    assert stages[0].exact
+    assert not spoiled.exact
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"algorithms": Newton(3)}, "algorithms must be a list of algorithms"),
+        ({"algorithms": ["newton"]}, "algorithms must be a list of algorithms"),
+        ({"algorithms": []}, "algorithms must be at least one"),
+        ({"stages": "layer 1"}, "stages must be a list of names"),
+        ({"model": lambda tokens: {}}, "the model must show its states as tensors by name"),
+        ({"model": lambda tokens: tokens}, "the model must show its states as tensors by name"),
+        ({"model": lambda tokens: {"a": tokens.numpy()}}, "the model must show its states as tensors by name"),
+    ],
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_what_cannot_be_identified_is_told_at_once(bad, message):
+    given = {"model": Planted(TASK, Newton([1])), **bad}
+    with pytest.raises(ValueError, match=message) as refusal:
+        ag.identify(given.pop("model"), TASK, prompts=31, fit_on=31, **given)
+    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,8 @@ class Instrument:
     """Prompts of a task, and on them every step of the algorithms: what any number of models is compared with.
 
     Read-outs are fitted on `fit_on` prompts, and the comparison is made on `prompts` others, at the `positions` "all"
-    (but t = 0, where nothing has been seen), "t<dim", "t>=dim", or one position t.
+    (but t = 0, where nothing has been seen), "t<dim", "t>=dim", or one position t. `others` are not compared, but their
+    steps are in the mixtures that tell whether the closest step is all: by default whatever else applies to the task.
     """
 
     def __init__(
@@ -84,20 +85,23 @@ class Instrument:
         seed: int = 0,
         positions: Positions = "all",
         progress: bool = False,
+        others: Sequence[Algorithm] | None = None,
     ) -> None:
         arguments.integer("prompts", prompts, 2)
-        chosen = list(algorithms) if algorithms is not None else applicable(task)
+        chosen = _checked(algorithms) if algorithms is not None else applicable(task)
         names = [algorithm.name for algorithm in chosen]
-        if not chosen or len(set(names)) < len(names):
-            raise ValueError(f"algorithms must be at least one, and different from each other, got {names}")
+        if others is None:
+            others = applicable(task) if isinstance(task, LinearRegression) else []
+        mixed = [*chosen, *(other for other in others if other.name not in names)]
         self.task, self.seed, self.positions, self.algorithms = task, seed, positions, chosen
         self.fitting, self.sample = fitting_prompts(task, fit_on, seed), task.sample(prompts, seed)
         self.at = positions_at(self.sample, positions, FIRST)
         done = _bar(fit_on + prompts, "the algorithms") if progress else nobody
-        columns = [_columns(chosen, part, done) for part in (self.fitting, self.sample)]
+        columns = [_columns(mixed, part, done) for part in (self.fitting, self.sample)]
         one = replace(self.sample, x=self.sample.x[:1], y=self.sample.y[:1])
         labels = {algorithm.name: algorithm.trace(one) for algorithm in chosen}
-        own = columns[1].movedim(2, 0).reshape(-1, *self.sample.y.shape).split([len(each) for each in labels.values()])
+        sizes = [len(each) for each in labels.values()]
+        own = columns[1][:, :, : sum(sizes)].movedim(2, 0).reshape(-1, *self.sample.y.shape).split(sizes)
         pairs = zip(labels.items(), own, strict=True)
         self.traces = {name: Trace(name, part, each.stages, self.sample) for (name, each), part in pairs}
         self.weighable = self.sample.y.ndim == 2 and all(each.weights is not None for each in labels.values())
@@ -183,7 +187,7 @@ class Instrument:
     ) -> dict[str, Match]:
         """Each stage against the steps of each algorithm, which are scaled to it."""
         chosen = MEASURES[measure]
-        own = scales.split([len(other) for other in self.traces.values()], dim=1)
+        own = self._by_algorithm(scales)
         found = {}
         for (name, other), factors in zip(self.traces.items(), own, strict=True):
             values, null = [], []
@@ -196,10 +200,15 @@ class Instrument:
 
     def _decoded(self, read: Read, confidence: float) -> dict[str, Match]:
         """The gains are above the null's already."""
-        own = read.gains.split([len(other) for other in self.traces.values()], dim=2)
+        own = self._by_algorithm(read.gains)
         null = torch.zeros(read.gains.shape[:2], dtype=torch.float64)
         pairs = zip(self.traces.values(), own, strict=True)
         return {o.name: self._judge(read.trace, o, "decodability", part, null, confidence) for o, part in pairs}
+
+    def _by_algorithm(self, by_column: Tensor) -> Sequence[Tensor]:
+        """The last axis in parts, one for each algorithm that is compared."""
+        sizes = [len(trace) for trace in self.traces.values()]
+        return by_column[..., : sum(sizes)].split(sizes, dim=-1)
 
     def _judge(
         self, trace: Trace, other: Trace, measure: str, values: Tensor, null: Tensor, confidence: float
@@ -240,9 +249,18 @@ def identify(
     `model`, `stages` and `norm` are as in `ag.probe`; by default, `algorithms` are all that apply to the task. Without
     `weights` those that the stages induce are not asked for, which saves many passes of the model.
     """
-    open_model(model, task, stages, norm)  # complains early
+    open_model(model, task, stages, norm).of(task.sample(2, seed=0))  # a model that does not fit is told at once
     instrument = Instrument(task, algorithms, prompts, fit_on, seed, positions, progress)
     return instrument.identify(model, stages, norm, confidence, weights, progress)
+
+
+def _checked(algorithms: Sequence[Algorithm]) -> list[Algorithm]:
+    if isinstance(algorithms, Algorithm) or not all(isinstance(each, Algorithm) for each in algorithms):
+        raise ValueError(f"algorithms must be a list of algorithms such as Newton(steps=24), got {algorithms!r}")
+    names = [algorithm.name for algorithm in algorithms]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"algorithms must be at least one, and different from each other, got {names}")
+    return list(algorithms)
 
 
 def _cosines(a: Tensor | None, b: Tensor | None, position: int) -> Float[Tensor, "batch a b"]:

@@ -13,7 +13,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -142,13 +142,18 @@ def write_json(path: Path, value: object) -> None:
     write_text(path, json.dumps(value, indent=2) + "\n")
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, needs: Sequence[str] = ()) -> dict[str, Any]:
+    """The entries of a file, among them those that it needs."""
     try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
+        found = json.loads(path.read_text())
+    except (FileNotFoundError, NotADirectoryError):
         raise RunError(f"{path.parent} is not a run folder: it has no {path.name}") from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise RunError(f"{path} is damaged: it is not JSON") from None
+    missing = [name for name in needs if name not in found] if isinstance(found, dict) else needs
+    if missing or not isinstance(found, dict):
+        raise RunError(f"{path} is damaged: it lacks {', '.join(missing) or 'everything'}")
+    return found
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], **metadata: str) -> None:

@@ -14,6 +14,7 @@ from algoscope.matching import Candidate, Match, RateLaw, rate_law
 from algoscope.trace import Stage, Trace
 
 MISSED = 0.05  # share of what a step misses of a stage that other steps may explain, and it is still that step
+SPOILED = -0.2  # a mixture that predicts so much worse than the step was fitted to too little, and tells nothing
 SHOWN = 4  # steps of one algorithm in words
 
 
@@ -59,7 +60,7 @@ class StageVerdict:
     @property
     def exact(self) -> bool:
         """Nothing that is known adds to the closest step, and the evidence suffices to say so."""
-        return not self.null and self.beyond[2] <= MISSED
+        return not self.null and self.beyond[2] <= MISSED and self.beyond[1] >= SPOILED
 
     @property
     def words(self) -> str:
@@ -171,28 +172,31 @@ class Verdict:
         groups: dict[tuple[tuple[str, ...], bool], list[StageVerdict]] = {}
         for found in held:
             names = tuple(sorted({name for name, _ in found.agreed}, key=self.named.index))
-            groups.setdefault((names, found.exact), []).append(found)
-        sentences = [self._say(names, exact, stages) for (names, exact), stages in groups.items()]
-        loose = [found for found in held if not found.exact]
-        if loose:
-            missed = [found.beyond[0] for found in loose]
+            groups.setdefault((names, found.certain), []).append(found)
+        sentences = [self._say(names, certain, stages) for (names, certain), stages in groups.items()]
+        more = [found for found in held if not found.exact and found.beyond[1] > 0]
+        if more:
+            missed = [found.beyond[0] for found in more]
             share = f"{min(missed):.0%} to {max(missed):.0%}" if len(missed) > 1 else f"{missed[0]:.0%}"
-            where = spans([found.stage for found in loose], self.trace.stages)
+            where = spans([found.stage for found in more], self.trace.stages)
             sentences.append(
                 f"That is not all of it: of what the closest step misses of {where}, a mixture of known steps explains "
                 f"{share}."
             )
+        unclear = [found.stage for found in held if not found.exact and not found.beyond[1] > 0]
+        if unclear:
+            sentences.append(f"Whether that is all of {spans(unclear, self.trace.stages)}, these prompts cannot tell.")
         return sentences
 
-    def _say(self, names: tuple[str, ...], exact: bool, stages: Sequence[StageVerdict]) -> str:
+    def _say(self, names: tuple[str, ...], certain: bool, stages: Sequence[StageVerdict]) -> str:
         where, many = spans([found.stage for found in stages], self.trace.stages), len(stages) > 1
         if not names:
             return f"At {where} errors and decodability name different steps."
         name, *others = names
         if others:
             return f"At {where}, {', '.join([name, *others[:-1]])} and {others[-1]} cannot be told apart."
-        verb = ("compute" if many else "computes") if exact else ("are closest to" if many else "is closest to")
-        steps = ", ".join("/".join(str(step) for step in found.steps(name)) for found in stages)
+        verb = ("compute" if many else "computes") if certain else ("are closest to" if many else "is closest to")
+        steps = ", ".join("/".join(str(step) for step in in_order(found.steps(name))) for found in stages)
         which = f", step{'s' if many else ''} {steps}" if len(self.traces[name]) > 1 else ""
         return f"{where[0].upper()}{where[1:]} {verb} {name}{which}."
 
@@ -220,6 +224,11 @@ class Verdict:
 
 def some(steps: Sequence[Stage]) -> str:
     return ", ".join(str(step) for step in steps[:SHOWN]) + (" …" if len(steps) > SHOWN else "")
+
+
+def in_order(steps: Sequence[Stage]) -> list[Stage]:
+    """By their numbers."""
+    return sorted(steps, key=lambda step: (isinstance(step, str), step if isinstance(step, int) else 0))
 
 
 def short(numbers: Tensor) -> Any:

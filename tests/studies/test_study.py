@@ -94,7 +94,7 @@ def test_a_claim_is_judged_by_every_seed():
     claim = Claim("id", "says", "where", lambda numbers: Finding.judged([above, across], at_least=1.0), paper=2.0)
     record = claim.record({})
     assert record["ours"] == pytest.approx(1.5)
-    assert (record["low"], record["high"], record["n"]) == (0.5, 2.5, 20)
+    assert (record["low"], record["high"], record["n"]) == (0.5, 2.5, 10)
     assert record["seeds"] == [2, 1]
     nothing = Claim("id", "says", "where", lambda numbers: None).record({})
     assert nothing["verdict"] == "not run"

@@ -68,9 +68,11 @@ def trust() -> str:
     planted, alarms = rates["planted"], rates["false_alarms"]["all"]
     certain, right = planted["certain"], planted["right_when_certain"]
     return (
-        f"How far to trust this: on {planted['models']} planted models the instrument was certain at {_rate(certain)} "
-        f"of the stages before saturation, and right at {_rate(right)} of those; of {alarms['models']} models with "
-        f"nothing to find, {_rate(alarms)} alarmed it."
+        f"How far to trust this: on {planted['models']} planted models (500 prompts, isotropic data, all "
+        f"algorithms on the list) the instrument was certain at {_rate(certain)} of the stages before saturation, and "
+        f"right at {_rate(right)} of those; with the planted algorithm off the list it was certain of another at "
+        f"{_rate(rates['certain_when_absent'])}; of {alarms['models']} models with nothing to find, {_rate(alarms)} "
+        "alarmed it."
     )
 
 

@@ -33,13 +33,15 @@ def main(
         algorithm: Whose steps the figures show; by default those that are most often closest.
     """
     folder = runs.Folder(path)
+    if not path.is_dir():
+        raise runs.RunError(f"there is no folder {path}")
     if (path / study.RESULTS).exists():
         if algorithm is not None:
             raise ValueError("algorithm must be left out: the figures of a study show those that the study is about")
         found, results = study.read(path)
         file, made = study.build_page(path), found.figures(results["runs"])
     elif folder.verdict.exists():
-        record = runs.read_json(folder.verdict)
+        record = runs.read_json(folder.verdict, needs=("matches", "stages", "errors_by_position", "laws", "text"))
         known = list(record["matches"]["errors"])
         if algorithm is not None and algorithm not in known:
             raise ValueError(f"algorithm must be one of {', '.join(known)}, got {algorithm!r}")

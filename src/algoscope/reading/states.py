@@ -45,6 +45,8 @@ class States:
         except RuntimeError as problem:  # torch's word for shapes that do not fit
             reason = str(problem).splitlines()[0]
             raise ValueError(f"the model cannot take the tokens {list(tokens.shape)} of this task: {reason}") from None
+        if not isinstance(shown, Mapping) or not all(isinstance(state, Tensor) for state in shown.values()):
+            raise ValueError(f"the model must show its states as tensors by name, got {type(shown).__name__}")
         missing = [stage for stage in self.stages if stage not in shown]
         if missing:
             raise ValueError(f"the model did not show its stages {missing}; it showed {list(shown)}")
@@ -75,6 +77,8 @@ def open_model(
     if not isinstance(task, Task):
         raise ValueError(f"task must be a task of algoscope.tasks, got {type(task).__name__}")
     arguments.choice("norm", norm, NORMS)
+    if isinstance(stages, str):
+        raise ValueError(f"stages must be a list of names, got {stages!r}")
     if isinstance(model, Network):
         return _of_network(model, task, stages, norm)
     if norm == "last":
@@ -85,7 +89,10 @@ def open_model(
     if not callable(model):
         raise ValueError(f"model must be a torch module or a function of tokens, got {type(model).__name__}")
     with torch.no_grad():
-        names = tuple(stages) if stages else tuple(model(_example(task)))
+        shown = model(_example(task)) if not stages else dict.fromkeys(stages)
+    if not isinstance(shown, Mapping) or not shown:
+        raise ValueError(f"the model must show its states as tensors by name, got {type(shown).__name__}")
+    names = tuple(shown)
     return States(task, model, names, torch.device("cpu"), torch.float32, norm)
 
 

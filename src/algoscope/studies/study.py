@@ -86,7 +86,7 @@ class Claim:
             "ours": sum(value.value for value in values) / len(values),
             "low": min(value.low for value in values),
             "high": max(value.high for value in values),
-            "n": sum(value.n for value in values),
+            "n": min(value.n for value in values),  # of each seed
             "seeds": [value.value for value in values],
             "verdict": found.verdict,
         }
@@ -141,7 +141,7 @@ def _measured(
 ) -> Numbers:
     """The numbers of one model: those on file, if they are of this very run."""
     file = folder / "measured" / f"{runs.slug(training.name)}-{seed}.json"
-    known = runs.read_json(file) if file.exists() else {}
+    known = runs.read_json(file, needs=("run", "version", "seconds")) if file.exists() else {}
     if known.get("run") == path.name:
         spent = known["seconds"]["training"]  # then, and not now, when it was only looked up
         if known.get("version") == study.version:
@@ -162,7 +162,7 @@ def judged(study: Study, results: Numbers) -> dict[str, Any]:
 
 def read(folder: Path) -> tuple[Study, dict[str, Any]]:
     """A study that was carried out, and its results, judged anew."""
-    results = runs.read_json(folder / RESULTS)
+    results = runs.read_json(folder / RESULTS, needs=("study", "version", "scale", "runs", "provenance"))
     study = find(str(results.get("study")))
     if results.get("version") != study.version:
         again = f"algoscope study {study.name} --scale {results.get('scale')}"

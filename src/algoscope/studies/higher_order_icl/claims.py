@@ -1,12 +1,14 @@
 """The paper's claims, each as a function of what was measured."""
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from algoscope.studies.higher_order_icl.measures import NEWTON, table
 from algoscope.studies.study import Claim, Finding, Numbers, Value
 
 Model = Mapping[str, Any]  # the numbers of one model
+ENOUGH = 0.99  # similarity of errors that counts as least squares
 MAIN, HARD, ONE_HEAD, LSTM = "transformer", "ill-conditioned", "one head", "LSTM"
 
 
@@ -16,52 +18,57 @@ def each(
     """Judges a value of every seed of a run."""
 
     def judge(numbers: Numbers) -> Finding | None:
-        values = [found for model in numbers.get(run, {}).values() if (found := find(model)) is not None]
-        return Finding.judged(values, **bounds) if values else None
+        models = list(numbers.get(run, {}).values())
+        values = [found for model in models if (found := find(model)) is not None]
+        return sober(models, Finding.judged(values, **bounds)) if values else None
 
     return judge
 
 
-def pairs(numbers: Numbers, one: str, other: str) -> Iterator[tuple[Model, Model]]:
+def sober(models: Iterable[Model], finding: Finding) -> Finding:
+    """Of models whose last stage holds nothing, nothing is claimed."""
+    empty = any(model["verdict"]["stages"][-1]["null"] for model in models)
+    return Finding(finding.values, "undecided") if empty else finding
+
+
+def minus(a: Value, b: Value) -> Value:
+    """A difference of two numbers that are not paired: its interval is as wide as both together."""
+    return Value(a.value - b.value, a.low - b.high, a.high - b.low, min(a.n, b.n))
+
+
+def pairs(numbers: Numbers, one: str, other: str) -> list[tuple[Model, Model]]:
     """Models of two runs with the same seed."""
-    return (
-        (model, numbers[other][seed]) for seed, model in numbers.get(one, {}).items() if seed in numbers.get(other, {})
-    )
-
-
-def worst_layer(model: Model) -> Value:
-    """By how much a layer is better than the one before, at the layer where that is least."""
-    rows = model["progress"][2:]
-    row = min(rows, key=lambda row: row["better_high"])
-    return Value(row["better"], row["better_low"], row["better_high"], row["n"])
+    first, second = numbers.get(one, {}), numbers.get(other, {})
+    return [(first[seed], second[seed]) for seed in first if seed in second]
 
 
 def improves(numbers: Numbers) -> Finding | None:
-    """No layer is significantly worse than the one before, and the last is better than the first."""
-    models = list(numbers.get(MAIN, {}).values())
-    if not models:
-        return None
-    values = [worst_layer(model) for model in models]
-    gained = all(model["progress"][-1]["high"] < model["progress"][1]["low"] for model in models)
-    never = all(value.high >= 0 for value in values)
-    worse = all(value.high < 0 for value in values)
-    return Finding(tuple(values), "holds" if gained and never else "fails" if worse or not gained else "undecided")
+    """By how much a layer is better than the one before, where that is least, from the first that holds something."""
+    models, values = list(numbers.get(MAIN, {}).values()), []
+    for model in models:
+        held = [found["stage"] for found in model["verdict"]["stages"] if not found["null"]]
+        rows = [row for row in model["progress"][1:] if row["stage"] in held]
+        if rows:
+            row = min(rows, key=lambda row: row["better_low"])
+            values.append(Value(row["better"], row["better_low"], row["better_high"], row["n"]))
+    return sober(models, Finding.judged(values, at_least=0.0)) if values else None
 
 
 def grows(algorithm: str, law: str, by: str = "errors", **bounds: float) -> Callable[[Numbers], Finding | None]:
     """How much the matching step grows a layer, and whether by that law; where another law is seen, it fails."""
 
     def judge(numbers: Numbers) -> Finding | None:
-        models = list(numbers.get(MAIN, {}).values())
-        tables = [model["verdict"]["laws"] if by == "errors" else model["laws_by_weights"] for model in models]
-        found = [laws[algorithm] for laws in tables if algorithm in laws]
-        grown = [(row, model["verdict"]["prompts"]) for row, model in zip(found, models, strict=True)]
-        values = [Value(row["growth"], row["low"], row["high"], n) for row, n in grown if row["growth"] is not None]
+        models, values, laws = list(numbers.get(MAIN, {}).values()), [], set()
+        for model in models:
+            found = (model["verdict"]["laws"] if by == "errors" else model["laws_by_weights"]).get(algorithm)
+            if found is not None and found["growth"] is not None:
+                n = found.get("n", model["verdict"]["prompts"])
+                values.append(Value(found["growth"], found["low"], found["high"], n))
+                laws.add(found["law"])
         if not values:
             return None
-        laws = {row["law"] for row in found}
         verdict = Finding.judged(values, **bounds).verdict if laws == {law} else "undecided"
-        return Finding(tuple(values), "fails" if not laws & {law, "undecided"} else verdict)
+        return sober(models, Finding(tuple(values), "fails" if not laws & {law, "undecided"} else verdict))
 
     return judge
 
@@ -78,17 +85,19 @@ def level(name: str, stage: int = -1) -> Callable[[Model], Value]:
     return lambda model: cell(model, name, stage)
 
 
-def best_step(model: Model, name: str, stage: int = -1) -> Value:
-    """The matching step of a stage, and the range of its ties."""
+def best_step(model: Model, name: str, stage: int = -1) -> Value | None:
+    """The matching step of a stage, and the range of its ties; None where nothing matches."""
     found = model["published"]["maps"][name]
-    ties = [step for step in found["ties"][stage] if isinstance(step, int)] or [0]
+    ties = [step for step in found["ties"][stage] if isinstance(step, int)]
     step = found["best"][stage]
+    if found["none"][stage] or not ties:
+        return None
     return Value(
         float(step if isinstance(step, int) else 0), float(min(ties)), float(max(ties)), model["verdict"]["prompts"]
     )
 
 
-def step_of(name: str, stage: int = -1) -> Callable[[Model], Value]:
+def step_of(name: str, stage: int = -1) -> Callable[[Model], Value | None]:
     return lambda model: best_step(model, name, stage)
 
 
@@ -106,9 +115,9 @@ def closer_than(one: str, other: str, name: str) -> Callable[[Numbers], Finding 
     """Whether the models of one run are closer to an algorithm than those of another."""
 
     def judge(numbers: Numbers) -> Finding | None:
-        cells = [(cell(a, name), cell(b, name)) for a, b in pairs(numbers, one, other)]
-        values = [Value(a.value - b.value, a.low - b.high, a.high - b.low, a.n) for a, b in cells]
-        return Finding.judged(values, at_least=0.0) if values else None
+        both = pairs(numbers, one, other)
+        values = [minus(cell(a, name), cell(b, name)) for a, b in both]
+        return sober(itertools.chain(*both), Finding.judged(values, at_least=0.0)) if values else None
 
     return judge
 
@@ -131,7 +140,7 @@ def forgets(what: str) -> Callable[[Model], Value]:
     def find(model: Model) -> Value:
         rows = table(model, "forgetting", stage=what)
         new, old = min(rows, key=lambda row: row["gap"]), max(rows, key=lambda row: row["gap"])
-        return Value(old["error"] - new["error"], old["low"] - new["high"], old["high"] - new["low"], old["n"])
+        return minus(*(Value(row["error"], row["low"], row["high"], row["n"]) for row in (old, new)))
 
     return find
 
@@ -151,7 +160,7 @@ def _weights(model: Model, stage: str, t: int, algorithm: str) -> Value | None:
     rows = table(model, "by_examples", stage=stage, t=t, algorithm=algorithm)
     if not rows or rows[0]["similarity"] is None:
         return None
-    return Value(rows[0]["similarity"], rows[0]["low"], rows[0]["high"], model["verdict"]["prompts"])
+    return Value(*(rows[0][part] for part in ("similarity", "low", "high", "n")))
 
 
 def few_examples(model: Model) -> Value | None:
@@ -159,7 +168,7 @@ def few_examples(model: Model) -> Value | None:
     held = [row["stage"] for row in model["verdict"]["stages"] if not row["null"]]
     names = ("OrdinaryLeastSquares", "Newton")
     a, b = (_weights(model, held[0], 2, name) if held else None for name in names)
-    return Value(a.value - b.value, a.low - b.high, a.high - b.low, a.n) if a and b else None
+    return minus(a, b) if a and b else None
 
 
 def dip(algorithm: str) -> Callable[[Model], Value | None]:
@@ -171,8 +180,8 @@ def dip(algorithm: str) -> Callable[[Model], Value | None]:
         if any(value is None for value in at):
             return None
         before, after, here = (value for value in at if value is not None)
-        middle = [(a + b) / 2 for a, b in zip(before[:3], after[:3], strict=True)]
-        return Value(middle[0] - here.value, middle[1] - here.high, middle[2] - here.low, here.n)
+        value, low, high = ((a + b) / 2 for a, b in zip(before[:3], after[:3], strict=True))
+        return minus(Value(value, low, high, here.n), here)
 
     return find
 
@@ -184,10 +193,13 @@ def survives_late(model: Model) -> Value | None:
 
 
 def narrower(numbers: Numbers) -> Finding | None:
-    """Error of the widest network that should not suffice minus that of the narrowest that should."""
-    found = [(last_error(a), last_error(b)) for a, b in pairs(numbers, "width 16", "width 32")]
-    values = [Value(a.value - b.value, a.low - b.high, a.high - b.low, a.n) for a, b in found]
-    return Finding.judged(values, at_least=0.0) if values else None
+    """How close width 16 comes to least squares; the claim needs that it falls short where width 32 does not."""
+    both = [(cell(a, "least squares"), cell(b, "least squares")) for a, b in pairs(numbers, "width 16", "width 32")]
+    if not both:
+        return None
+    holds = all(a.high < ENOUGH <= b.low for a, b in both)
+    fails = all(a.low >= ENOUGH or b.high < ENOUGH for a, b in both)
+    return Finding(tuple(a for a, _ in both), "holds" if holds else "fails" if fails else "undecided")
 
 
 def forgetful_window(numbers: Numbers) -> Finding | None:

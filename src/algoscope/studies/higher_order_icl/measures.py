@@ -11,11 +11,12 @@ from torch import Tensor
 
 from algoscope import algorithms as known
 from algoscope.algorithms import Algorithm
-from algoscope.instrument import Instrument
+from algoscope.instrument import GRID, Instrument
 from algoscope.matching import Match, compare, rate_law
 from algoscope.matching.bootstrap import interval, ratio_interval, resampling
 from algoscope.models import Network
 from algoscope.models.transformer import TransformerNetwork, added
+from algoscope.randomness import stream
 from algoscope.reading import fit, open_model
 from algoscope.reading.induced import induced_weights
 from algoscope.reading.probe import Reading
@@ -57,9 +58,9 @@ def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
     record = verdict.record()
     tables = {
         "progress": progress(verdict.trace),
-        "laws_by_weights": {name: plain_law(rate_law(verdict.matches["weights"][name])) for name in FAMILIES},
+        "laws_by_weights": {name: _law_by_weights(verdict, name) for name in FAMILIES},
         "known": known_against_known(instrument),
-        "published": published(network, instrument),
+        "published": published(network, reading, instrument),
         "forgetting": forgetting(reading, few, task),
         "shifted": shifted(reading, task, verdict, sizes.few * 2),
         **weights(reading, few, verdict),
@@ -81,6 +82,11 @@ def progress(trace: Trace) -> Table:
     return _rows(trace.stages, error=errors, better=better)
 
 
+def _law_by_weights(verdict: Verdict, name: str) -> dict[str, Any]:
+    match = verdict.matches["weights"][name]
+    return {**plain_law(rate_law(match)), "n": len(match.per_sequence)}
+
+
 @functools.lru_cache(maxsize=1)
 def known_against_known(instrument: Instrument) -> Table:
     """The algorithms against each other on the same prompts: their matching steps, and the law of these."""
@@ -93,17 +99,16 @@ def known_against_known(instrument: Instrument) -> Table:
     return rows
 
 
-def published(network: Network, instrument: Instrument) -> dict[str, Any]:
+def published(network: Network, reading: Reading, instrument: Instrument) -> dict[str, Any]:
     """Similarity of errors as the paper measures it, unscaled, once for each convention that differs."""
     task, sample = instrument.task, instrument.sample
-    log = tuple(2**k for k in range(13))
-    plain = fit(open_model(network, task), instrument.fitting).trace(sample)
+    plain = reading.trace(sample)
     conventions: dict[str, tuple[Algorithm, int]] = {
-        NEWTON: (known.Newton(24, start="2/frobenius"), 1),
+        NEWTON: (known.Newton(40, start="2/frobenius"), 1),
         "Newton, start 1/frobenius": (known.Newton(24), 1),
         "Newton, start 2/frobenius, t = 0 kept": (known.Newton(24, start="2/frobenius"), 0),
-        "gradient descent": (known.GradientDescent(log), 1),
-        "gradient descent, random start": (known.GradientDescent(log, start="uniform/sqrt(dim)"), 1),
+        "gradient descent": (known.GradientDescent(GRID), 1),
+        "gradient descent, random start": (known.GradientDescent(GRID, start="uniform/sqrt(dim)"), 1),
         "conjugate gradients": (known.ConjugateGradients(min(task.inputs, 40)), 1),
         "GD++": (known.GradientDescentPlusPlus(12), 1),
         "online gradient descent": (known.OnlineGradientDescent(), 1),
@@ -145,9 +150,14 @@ def weights(reading: Reading, few: Prompts, verdict: Verdict) -> dict[str, Any]:
         for name, trace in full.items():
             match = compare(induced.trace, trace, "weights", positions=t)
             for i, stage in enumerate(stages):
-                j = trace.stages.index(others[name].get(str(stage), trace.stages[0]))
+                step = 0 if name == "OrdinaryLeastSquares" else others[name].get(str(stage))
+                if step is None:
+                    continue
+                j = trace.stages.index(step)
                 cell = {part: short(getattr(match, part)[i, j]) for part in ("similarity", "low", "high")}
-                by_examples.append({"stage": str(stage), "t": t, "algorithm": name, "step": trace.stages[j], **cell})
+                by_examples.append(
+                    {"stage": str(stage), "t": t, "algorithm": name, "step": step, "n": few.batch, **cell}
+                )
         if t < dim:
             shares = outside_span(induced.trace.weights[:, :, t], few, t)
             span += [row | {"t": t, "chance": 1 - t / dim} for row in _rows(stages, outside=shares)]
@@ -266,8 +276,7 @@ def patched(network: TransformerNetwork, task: LinearRegression, prompts: int) -
 
 def _other_targets(sample: Prompts) -> Tensor:
     """Targets of the same inputs under other weights."""
-    generator = torch.Generator().manual_seed(0)
-    weights = torch.randn(sample.batch, sample.dim, 1, generator=generator, dtype=sample.x.dtype)
+    weights = torch.randn(sample.batch, sample.dim, 1, generator=stream("other targets", 0), dtype=sample.x.dtype)
     return (sample.x @ weights)[..., 0]
 
 
