@@ -14,7 +14,7 @@ from algoscope.matching import Candidate, Match, RateLaw, rate_law
 from algoscope.trace import Stage, Trace
 
 MISSED = 0.05  # share of what a step misses of a stage that other steps may explain, and it is still that step
-SPOILED = -0.2  # a mixture that predicts so much worse than the step was fitted to too little, and tells nothing
+SPOILED = -1.0  # a mixture that may be twice as far off as the step itself was fitted to too little, and tells nothing
 SHOWN = 4  # steps of one algorithm in words
 
 
