@@ -91,7 +91,8 @@ def _filled(template: str, specs: Mapping[str, Any], parts: Mapping[str, str]) -
         "specs": json.dumps(specs).replace("</", "<\\/"),
         "library": _library(),
     }
-    return Template((ROOM / template).read_text()).substitute({**shared, **parts})
+    body = Template((ROOM / template).read_text()).substitute(parts)
+    return Template((ROOM / "frame.html").read_text()).substitute({**shared, "title": parts["title"], "body": body})
 
 
 @functools.cache
