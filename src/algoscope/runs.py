@@ -59,6 +59,10 @@ class Folder:
         return self.path / "summary.json"
 
     @property
+    def clock(self) -> Path:
+        return self.path / "clock.json"
+
+    @property
     def environment(self) -> Path:
         return self.path / "environment.json"
 

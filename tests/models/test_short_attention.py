@@ -14,23 +14,25 @@ import json, torch
 from torch.nn import functional
 from algoscope.models import short_attention
 
-def difference(sequences, members, length, heads, width, causal):
+def difference(sequences, members, length, heads, width, reach):
     # numpy, on which the interpreter runs, has no bfloat16
     parts = torch.randn(sequences, length, 3, heads, width).half().requires_grad_()
     bias = torch.randn(members, 3, heads, width).half().requires_grad_()
     above = torch.randn(sequences, length, heads, width).half()
-    mixed = short_attention.attend(parts, bias, causal)
+    mixed = short_attention.attend(parts, bias, reach)
     found = (mixed, *torch.autograd.grad(mixed, (parts, bias), above))
     exact, shift = (tensor.detach().float().requires_grad_() for tensor in (parts, bias))
     biased = exact.view(members, -1, length, 3, heads, width) + shift[:, None, None]
     q, k, v = biased.flatten(0, 1).permute(2, 0, 3, 1, 4)
-    judge = functional.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2)
+    ago = torch.arange(length)[:, None] - torch.arange(length)
+    seen = (ago >= 0) & (ago < reach) if reach else torch.ones_like(ago, dtype=torch.bool)
+    judge = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen).transpose(1, 2)
     wanted = (judge, *torch.autograd.grad(judge, (exact, shift), above.float()))
     return [float(((a.float() - b).norm() / b.norm()).detach()) for a, b in zip(found, wanted, strict=True)]
 
 torch.manual_seed(0)
 shapes = [(4, 2, 41, 2, 16), (1, 1, 81, 2, 32), (2, 2, 5, 1, 16), (2, 1, 33, 1, 64), (3, 3, 1, 2, 16)]
-print(json.dumps([difference(*shape, causal) for shape in shapes for causal in (True, False)]))
+print(json.dumps([difference(*shape, reach) for shape in shapes for reach in (shape[2], 0, 1, 5, 33, 40)]))
 """
 
 

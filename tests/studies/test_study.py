@@ -19,7 +19,9 @@ KEYS = {"id", "says", "where", "convention", "paper", "ours", "low", "high", "n"
 
 @pytest.fixture(scope="module", params=list(CATALOG))
 def folder(request, tmp_path_factory) -> Path:
-    return study.carry_out(study.find(request.param), "smoke", tmp_path_factory.mktemp("studies"), "cpu", False).parent
+    return study.carry_out(
+        study.find(request.param), "smoke", tmp_path_factory.mktemp("studies"), "cpu", progress=False
+    ).parent
 
 
 def test_every_claim_is_told_with_its_numbers(folder):
@@ -40,7 +42,7 @@ def test_what_is_finished_is_not_done_again(folder):
     files = [path for path in folder.rglob("*") if path.name in ("model.safetensors", "state.safetensors")]
     files += list((folder / "measured").iterdir())
     before = {path: path.stat().st_mtime_ns for path in files}
-    study.carry_out(study.find(name), "smoke", folder.parents[1], "cpu", False)
+    study.carry_out(study.find(name), "smoke", folder.parents[1], "cpu", progress=False)
     assert {path: path.stat().st_mtime_ns for path in files} == before
 
 

@@ -18,6 +18,7 @@ def main(
     scale: Literal["smoke", "laptop", "paper"] = "laptop",
     out: Path = Path("studies"),
     device: str | None = None,
+    only: tuple[str, ...] = (),
 ) -> None:
     """Carry out a study: train and measure its models, judge its claims, build its page. Stopped, it goes on later.
 
@@ -26,9 +27,10 @@ def main(
         scale: Smoke takes seconds and means nothing, laptop minutes on two cores, paper a GPU.
         out: Folder for all that it makes.
         device: Such as cpu or cuda; by default a GPU if there is one.
+        only: Names of the runs to carry out; by default all. Several processes can share the work in one folder.
     """
     found = study.find(name)
-    page = study.carry_out(found, scale, out, device)
+    page = study.carry_out(found, scale, out, device, only)
     for claim in study.read(page.parent)[1]["claims"]:
         ours = "" if claim["ours"] is None else f"{claim['ours']:.3g} ({claim['low']:.3g} – {claim['high']:.3g})"
         print(f"{claim['verdict']:>10}  {claim['id']}: {claim['says']} {ours}")

@@ -25,23 +25,26 @@ def fits(weight: Tensor, length: int, head_width: int) -> bool:
 
 
 def attend(
-    parts: Float[Tensor, "sequences length 3 heads width"], bias: Float[Tensor, "members 3 heads width"], causal: bool
+    parts: Float[Tensor, "sequences length 3 heads width"], bias: Float[Tensor, "members 3 heads width"], reach: int
 ) -> Float[Tensor, "sequences length heads width"]:
-    """What scaled_dot_product_attention computes of parts + bias, in the layout of the linear layers around it."""
-    return _attend(parts.contiguous(), bias.contiguous(), causal)[0]
+    """What scaled_dot_product_attention computes of parts + bias, in the layout of the linear layers around it.
+
+    A token sees itself and the `reach` − 1 tokens before it; 0: all tokens.
+    """
+    return _attend(parts.contiguous(), bias.contiguous(), reach)[0]
 
 
 @torch.library.custom_op("algoscope::short_attention", mutates_args=())
-def _attend(parts: Tensor, bias: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
-    mixed, sums = _results(parts, bias, causal)
+def _attend(parts: Tensor, bias: Tensor, reach: int) -> tuple[Tensor, Tensor]:
+    mixed, sums = _results(parts, bias, reach)
     _kernels().attention_forward[_grid(parts)](
-        parts, bias, mixed, sums, *_sizes(parts, bias), causal, num_warps=FORWARD_WARPS
+        parts, bias, mixed, sums, *_sizes(parts, bias), reach, num_warps=FORWARD_WARPS
     )
     return mixed, sums
 
 
 @_attend.register_fake
-def _results(parts: Tensor, bias: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+def _results(parts: Tensor, bias: Tensor, reach: int) -> tuple[Tensor, Tensor]:
     """What each token has gathered, and the logarithm of what its softmax was divided by."""
     sequences, length, _, heads, width = parts.shape
     mixed = parts.new_empty(sequences, length, heads, width)
@@ -50,31 +53,31 @@ def _results(parts: Tensor, bias: Tensor, causal: bool) -> tuple[Tensor, Tensor]
 
 @torch.library.custom_op("algoscope::short_attention_backward", mutates_args=())
 def _attend_backward(
-    parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, causal: bool
+    parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, reach: int
 ) -> tuple[Tensor, Tensor]:
-    gradient, tile_sums = _gradients(parts, bias, mixed, sums, above, causal)
+    gradient, tile_sums = _gradients(parts, bias, mixed, sums, above, reach)
     tensors = (parts, bias, mixed, sums, above, gradient, tile_sums)
-    _kernels().attention_backward[_grid(parts)](*tensors, *_sizes(parts, bias), causal, num_warps=BACKWARD_WARPS)
+    _kernels().attention_backward[_grid(parts)](*tensors, *_sizes(parts, bias), reach, num_warps=BACKWARD_WARPS)
     return gradient, tile_sums
 
 
 @_attend_backward.register_fake
 def _gradients(
-    parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, causal: bool
+    parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, reach: int
 ) -> tuple[Tensor, Tensor]:
     """The gradient of the parts, and its sums over each tile of tokens."""
     sequences, _, *split = parts.shape
     return torch.empty_like(parts), parts.new_empty(sequences, _grid(parts)[1], *split, dtype=torch.float32)
 
 
-def _remember(ctx, inputs: tuple[Tensor, Tensor, bool], output: tuple[Tensor, Tensor]) -> None:
-    parts, bias, ctx.causal = inputs
+def _remember(ctx, inputs: tuple[Tensor, Tensor, int], output: tuple[Tensor, Tensor]) -> None:
+    parts, bias, ctx.reach = inputs
     ctx.save_for_backward(parts, bias, *output)
 
 
 def _differentiate(ctx, above: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None]:
     parts, bias, mixed, sums = ctx.saved_tensors
-    gradient, tile_sums = _attend_backward(parts, bias, mixed, sums, above.contiguous(), ctx.causal)
+    gradient, tile_sums = _attend_backward(parts, bias, mixed, sums, above.contiguous(), ctx.reach)
     return gradient, tile_sums.view(len(bias), -1, *bias.shape[1:]).sum(1).to(bias.dtype), None
 
 

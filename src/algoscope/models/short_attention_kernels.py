@@ -1,6 +1,7 @@
 """The kernels of short_attention.py. Triton comes with PyTorch for GPUs, so this file is imported there only.
 
 A block of threads owns one tile of tokens of one head of one sequence. Scores are counted in units of log 2, for exp2.
+A token sees itself and the REACH − 1 tokens before it, or all tokens where REACH is 0.
 """
 
 import triton
@@ -26,11 +27,23 @@ def store(base, values, rows, columns, length, stride):
 
 
 @triton.jit
-def visible(queries, keys, length, CAUSAL: tl.constexpr):
+def visible(queries, keys, length, REACH: tl.constexpr):
     inside = (queries < length) & (keys < length)
-    if CAUSAL:
-        inside = inside & (keys <= queries)
+    if REACH > 0:
+        inside = inside & (keys <= queries) & (queries - keys < REACH)
     return inside
+
+
+@triton.jit
+def first_seen(tile, TILE: tl.constexpr, REACH: tl.constexpr):
+    """The first tile of keys that some query of a tile sees."""
+    return tl.maximum(tile * TILE - REACH + 1, 0) // TILE if REACH > 0 else 0
+
+
+@triton.jit
+def end_of_seeing(tile, tiles, TILE: tl.constexpr, REACH: tl.constexpr):
+    """The first tile of queries, after that of the keys, that sees none of them any more."""
+    return tl.minimum(((tile + 1) * TILE + REACH - 2) // TILE + 1, tiles) if REACH > 0 else tiles
 
 
 @triton.jit
@@ -45,7 +58,7 @@ def places(length, sequences, HEADS: tl.constexpr, WIDTH: tl.constexpr):
 @triton.jit
 def attention_forward(
     parts, bias, mixed, sums, length, sequences, scale,
-    HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, CAUSAL: tl.constexpr,
+    HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, REACH: tl.constexpr,
 ):  # fmt: skip
     """A tile of queries meets one tile of keys after another, with the softmax renewed on the way."""
     tile, tiles = tl.program_id(1), tl.num_programs(1)
@@ -57,12 +70,12 @@ def attention_forward(
     largest = tl.full([TILE], -1e30, tl.float32)
     total = tl.zeros([TILE], tl.float32)
     result = tl.zeros([TILE, WIDTH], tl.float32)
-    for other in range(0, tile + 1 if CAUSAL else tiles):
+    for other in range(first_seen(tile, TILE, REACH), tile + 1 if REACH > 0 else tiles):
         keys = other * TILE + local
         k = load_biased(base + stride, shift + stride, keys, columns, length, 3 * stride)
         v = load_biased(base + 2 * stride, shift + 2 * stride, keys, columns, length, 3 * stride)
         scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(visible(rows[:, None], keys[None, :], length, CAUSAL), scores, -1e30)
+        scores = tl.where(visible(rows[:, None], keys[None, :], length, REACH), scores, -1e30)
         larger = tl.maximum(largest, tl.max(scores, axis=1))
         p = tl.exp2(scores - larger[:, None])
         shrink = tl.exp2(largest - larger)
@@ -76,7 +89,7 @@ def attention_forward(
 @triton.jit
 def attention_backward(
     parts, bias, mixed, sums, above, gradient, tile_sums, length, sequences, scale,
-    HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, CAUSAL: tl.constexpr,
+    HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, REACH: tl.constexpr,
 ):  # fmt: skip
     """Gradients of a tile's queries, then of its keys and values, and their sums over the tile, for the bias.
 
@@ -93,12 +106,12 @@ def attention_backward(
     mean = tl.sum(d.to(tl.float32) * load(mixed, rows, columns, length, stride).to(tl.float32), axis=1)
     norm = tl.load(sums + rows, mask=rows < length, other=0.0)
     dq = tl.zeros([TILE, WIDTH], tl.float32)
-    for other in range(0, tile + 1 if CAUSAL else tiles):
+    for other in range(first_seen(tile, TILE, REACH), tile + 1 if REACH > 0 else tiles):
         keys = other * TILE + local
         k = load_biased(base + stride, shift + stride, keys, columns, length, 3 * stride)
         v = load_biased(base + 2 * stride, shift + 2 * stride, keys, columns, length, 3 * stride)
         p = tl.exp2(tl.dot(q, tl.trans(k)) * scale - norm[:, None])
-        p = tl.where(visible(rows[:, None], keys[None, :], length, CAUSAL), p, 0.0)
+        p = tl.where(visible(rows[:, None], keys[None, :], length, REACH), p, 0.0)
         ds = p * (tl.dot(d, tl.trans(v)) - mean[:, None])
         dq += tl.dot(ds.to(q.dtype), k)
     tile_sums += 3 * stride * (tl.program_id(0) // HEADS * tiles + tile) + tl.program_id(0) % HEADS * WIDTH + columns
@@ -108,14 +121,14 @@ def attention_backward(
     k = load_biased(base + stride, shift + stride, rows, columns, length, 3 * stride)
     v = load_biased(base + 2 * stride, shift + 2 * stride, rows, columns, length, 3 * stride)
     dk, dv = tl.zeros([TILE, WIDTH], tl.float32), tl.zeros([TILE, WIDTH], tl.float32)
-    for other in range(tile if CAUSAL else 0, tiles):
+    for other in range(tile if REACH > 0 else 0, end_of_seeing(tile, tiles, TILE, REACH)):
         queries = other * TILE + local
         q = load_biased(base, shift, queries, columns, length, 3 * stride)
         d = load(above, queries, columns, length, stride)
         mean = tl.sum(d.to(tl.float32) * load(mixed, queries, columns, length, stride).to(tl.float32), axis=1)
         norm = tl.load(sums + queries, mask=queries < length, other=0.0)
         p = tl.exp2(tl.dot(k, tl.trans(q)) * scale - norm[None, :])
-        p = tl.where(visible(queries[None, :], rows[:, None], length, CAUSAL), p, 0.0)
+        p = tl.where(visible(queries[None, :], rows[:, None], length, REACH), p, 0.0)
         dv += tl.dot(p.to(v.dtype), d)
         ds = p * (tl.dot(v, tl.trans(d)) - mean[None, :])
         dk += tl.dot(ds.to(q.dtype), q)

@@ -175,20 +175,25 @@ class Attention(nn.Module):
         """What is added to the state, in terms."""
         length, width = state.shape[-2:]
         split = (3, self.heads, width // self.heads)
-        plain = self.kind == "softmax" and isinstance(self.mask, str)
-        if plain and short_attention.fits(self.queries_keys_values.weight, length, split[-1]):
+        softmax, windowed = self.kind == "softmax", isinstance(self.mask, int)
+        if softmax and short_attention.fits(self.queries_keys_values.weight, length, split[-1]):
             parts, bias = self.queries_keys_values.product(state, norm)
             parts, bias = parts.reshape(-1, length, *split), bias.reshape(-1, *split)
-            mixed = short_attention.attend(parts, bias, self.mask == "causal")
+            mixed = short_attention.attend(parts, bias, reach(self.mask, length))
         else:
             parts = self.queries_keys_values(state, norm).reshape(-1, length, *split)
             q, k, v = (part.transpose(1, 2) for part in parts.unbind(2))  # [sequences, heads, length, width of a head]
-            if plain and (state.is_cuda or length > FUSED_FROM):
+            if softmax and not windowed and (state.is_cuda or length > FUSED_FROM):
                 mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=self.mask == "causal")
             else:
                 mixed = mix(q, k, v, self.kind, self.mask)
             mixed = mixed.transpose(1, 2)
         return self.output.terms(mixed.reshape(state.shape))
+
+
+def reach(mask: str | int, length: int) -> int:
+    """How many tokens a token sees, itself and those before it; 0: all."""
+    return mask if isinstance(mask, int) else length if mask == "causal" else 0
 
 
 def mix(

@@ -68,7 +68,7 @@ def _answers(
     many = replace(prompts, x=x.flatten(0, 1), y=y.flatten(0, 1))
     parts = []
     for chunk, _ in chunks(many):
-        states = reading.states.of(chunk)
-        read = [reading.maps[stage](states[stage][:, position])[:, 0] for stage in reading.states.stages]
+        states = reading.states.of(chunk, position)
+        read = [reading.maps[stage](states[stage][:, 0])[:, 0] for stage in reading.states.stages]
         parts.append(torch.stack(read))
     return torch.cat(parts, dim=1).unflatten(1, (prompts.batch, len(queries)))

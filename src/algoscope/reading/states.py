@@ -35,8 +35,8 @@ class States:
     norm: str = "none"
 
     @torch.no_grad()
-    def of(self, prompts: Prompts) -> dict[str, Float[Tensor, "batch points width"]]:
-        """The states in float64, on the CPU."""
+    def of(self, prompts: Prompts, position: int | None = None) -> dict[str, Float[Tensor, "batch points width"]]:
+        """The states in float64, on the CPU, at all positions or at one."""
         tokens = self.task.encode(prompts.x, prompts.y).to(self.device, self.dtype)
         try:
             shown = self.show(tokens)
@@ -50,15 +50,16 @@ class States:
         missing = [stage for stage in self.stages if stage not in shown]
         if missing:
             raise ValueError(f"the model did not show its stages {missing}; it showed {list(shown)}")
-        return {stage: self._seen(stage, shown[stage], tokens.shape[:2]) for stage in self.stages}
+        at = slice(None) if position is None else slice(position, position + 1)
+        return {stage: self._seen(stage, shown[stage], tokens.shape[:2])[:, at].cpu().double() for stage in self.stages}
 
     def _seen(self, stage: str, state: Tensor, tokens: tuple[int, ...]) -> Tensor:
         if state.ndim != 3 or state.shape[:2] != tokens:
             want = f"[{tokens[0]}, {tokens[1]}, width], one state a token"
             raise ValueError(f"the state of stage {stage!r} must be {want}, got {list(state.shape)}")
         arguments.finite(f"the state of stage {stage!r}", state)
-        state = state[:, self.task.answers].cpu().double()
-        return functional.layer_norm(state, state.shape[-1:]) if self.norm == "each" else state
+        state = state[:, self.task.answers]
+        return functional.layer_norm(state.double(), state.shape[-1:]) if self.norm == "each" else state
 
 
 def open_model(

@@ -57,7 +57,8 @@ def study_page(
     main = next(iter(first.values()))["verdict"]["text"]
     options = (f"<option>{html.escape(name)}</option>" for name in models)
     links = (f'<li><a href="{html.escape(file)}">{html.escape(name)}</a></li>' for name, file in models.items())
-    seconds = [m["seconds"] for seeds in results["runs"].values() for m in seeds.values()]
+    measured = [model for seeds in results["runs"].values() for model in seeds.values()]
+    seconds = [model["seconds"] for model in measured]
     facts = {
         "models": len(models),
         "minutes of training": f"{sum(s['training'] for s in seconds) / 60:.1f}",
@@ -76,7 +77,7 @@ def study_page(
         "models": "".join(links),
         "command": html.escape(f"algoscope study {results['study']} --scale {results['scale']}"),
         "source": html.escape(source),
-        "provenance": _provenance(results["provenance"]),
+        "provenance": "<br>".join(dict.fromkeys(_provenance(model["provenance"]) for model in measured)),
     })  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from algoscope import arguments, runs
 from algoscope.models import Model, Network
 from algoscope.studies import CATALOG, SCALES
 from algoscope.tasks import Task
-from algoscope.training import Member, Settings, load, train_population
+from algoscope.training import Member, Run, Settings, load, train_population
 
 Numbers = Mapping[str, Any]
 RESULTS, PAGE = "results.json", "index.html"
@@ -112,47 +112,73 @@ def find(name: str) -> Study:
 
 
 def carry_out(
-    study: Study, scale: str, out: Path, device: torch.device | str | None = None, progress: bool = True
+    study: Study,
+    scale: str,
+    out: Path,
+    device: torch.device | str | None = None,
+    only: Sequence[str] = (),
+    progress: bool = True,
 ) -> Path:
-    """Trains, measures and judges, and returns the page. What is finished is not done again."""
+    """Trains, measures and judges, and returns the page. What is finished is not done again.
+
+    `only` names the runs to carry out, by default all: so a study can be split over processes or machines that share a
+    folder. The page shows whatever has been measured by then.
+    """
     arguments.choice("scale", scale, SCALES)
-    folder, chosen = out / study.name / scale, arguments.device(device)
-    measured: dict[str, dict[str, Numbers]] = {}
-    trainings = study.trainings[scale]
-    for k, training in enumerate(trainings):
-        if progress:
-            print(f"{k + 1} of {len(trainings)}: {training.name}", flush=True)
-        members = [Member(training.task, seed, training.learning_rate) for seed in training.seeds]
-        begin = time.monotonic()
-        done = train_population(training.model, members, training.settings, folder / "runs", chosen, progress)
-        spent = time.monotonic() - begin
-        for i, seed in enumerate(training.seeds):
-            network = load(done.path, i, chosen)
-            found = _measured(study, training, network, done.path, seed, folder, scale, spent / len(members))
-            measured.setdefault(training.name, {})[str(seed)] = found
-    facts = {"study": study.name, "version": study.version, "scale": scale, "provenance": runs.provenance(chosen)}
-    results = {**facts, "runs": measured}
-    runs.write_text(folder / RESULTS, json.dumps(judged(study, results)) + "\n")
+    folder = out / study.name / scale
+    train_and_measure(study, scale, folder, arguments.device(device), only, progress)
+    collect(study, scale, folder)
     return build_page(folder)
 
 
-def _measured(
-    study: Study, training: Training, network: Network, path: Path, seed: int, folder: Path, scale: str, spent: float
-) -> Numbers:
-    """The numbers of one model: those on file, if they are of this very run."""
-    file = folder / "measured" / f"{runs.slug(training.name)}-{seed}.json"
-    known = runs.read_json(file, needs=("run", "version", "seconds")) if file.exists() else {}
-    if known.get("run") == path.name:
-        spent = known["seconds"]["training"]  # then, and not now, when it was only looked up
-        if known.get("version") == study.version:
-            return known
+def train_and_measure(
+    study: Study, scale: str, folder: Path, device: torch.device, only: Sequence[str] = (), progress: bool = True
+) -> None:
+    """The part of a study that takes long, and wants a GPU; what it finds is a file for each model."""
+    trainings = study.trainings[scale]
+    for name in only:
+        arguments.choice("only", name, [training.name for training in trainings])
+    chosen = [training for training in trainings if not only or training.name in only]
+    for k, training in enumerate(chosen):
+        if progress:
+            print(f"{k + 1} of {len(chosen)}: {training.name}", flush=True)
+        members = [Member(training.task, seed, training.learning_rate) for seed in training.seeds]
+        run = train_population(training.model, members, training.settings, folder / "runs", device, progress)
+        for i in range(len(members)):
+            _measure(study, scale, folder, training, run, i, device)
+
+
+def _measure(
+    study: Study, scale: str, folder: Path, training: Training, run: Run, i: int, device: torch.device
+) -> None:
+    """The numbers of one model, unless they are on file already, of this very run."""
+    file, name = _file(folder, training, training.seeds[i]), run.path.name
+    known = runs.read_json(file, needs=("run", "version")) if file.exists() else {}
+    if (known.get("run"), known.get("version")) == (name, study.version):
+        return
     file.parent.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    numbers = study.measure(training, network, scale)
-    seconds = {"training": round(spent, 1), "measuring": round(time.monotonic() - begin, 1)}
-    found = {"run": path.name, "version": study.version, "seconds": seconds, **numbers}
-    runs.write_text(file, json.dumps(found) + "\n")
-    return found
+    numbers = study.measure(training, load(run.path, i, device), scale)
+    spent = {"training": run.seconds / len(training.seeds), "measuring": time.monotonic() - begin}
+    seconds = {what: round(taken, 1) for what, taken in spent.items()}
+    told = {"run": name, "version": study.version, "seconds": seconds, "provenance": runs.provenance(device)}
+    runs.write_text(file, json.dumps({**told, **numbers}) + "\n")
+
+
+def _file(folder: Path, training: Training, seed: int) -> Path:
+    return folder / "measured" / f"{runs.slug(training.name)}-{seed}.json"
+
+
+def collect(study: Study, scale: str, folder: Path) -> None:
+    """All that has been measured, in one file, with what the claims say about it."""
+    measured: dict[str, dict[str, Numbers]] = {}
+    for training, seed in ((each, seed) for each in study.trainings[scale] for seed in each.seeds):
+        if (file := _file(folder, training, seed)).exists():
+            found = runs.read_json(file, needs=("version", "provenance", "seconds", "verdict"))
+            if found["version"] == study.version:
+                measured.setdefault(training.name, {})[str(seed)] = found
+    results = {"study": study.name, "version": study.version, "scale": scale, "runs": measured}
+    runs.write_text(folder / RESULTS, json.dumps(judged(study, results)) + "\n")
 
 
 def judged(study: Study, results: Numbers) -> dict[str, Any]:
@@ -162,7 +188,7 @@ def judged(study: Study, results: Numbers) -> dict[str, Any]:
 
 def read(folder: Path) -> tuple[Study, dict[str, Any]]:
     """A study that was carried out, and its results, judged anew."""
-    results = runs.read_json(folder / RESULTS, needs=("study", "version", "scale", "runs", "provenance"))
+    results = runs.read_json(folder / RESULTS, needs=("study", "version", "scale", "runs"))
     study = find(str(results.get("study")))
     if results.get("version") != study.version:
         again = f"algoscope study {study.name} --scale {results.get('scale')}"
@@ -181,7 +207,7 @@ def build_page(folder: Path) -> Path:
             file = folder / f"{runs.slug(name)}-{seed}.html"
             command = f"algoscope study {study.name} --scale {results['scale']}"
             known = {"title": f"{name}, seed {seed}", "controls": runs.controls(), "command": command}
-            runs.write_text(file, page({**known, "provenance": results["provenance"], **numbers["verdict"]}))
+            runs.write_text(file, page({**known, "provenance": numbers["provenance"], **numbers["verdict"]}))
             models[f"{name}, seed {seed}"] = file.name
     entry = CATALOG[study.name]
     text = study_page(results, study.figures(results["runs"]), entry.title, entry.source, study.about, models)

@@ -80,9 +80,9 @@ class LinearRegression(Task):
         x = normal(self.examples + 1, self.dim)
         if self.covariance != "isotropic":
             scales, basis = _spectrum(self, device, dtype)
-            if self.covariance == "ill-conditioned":
-                basis = _orthogonal(normal(self.dim, self.dim))
             x = (x * scales) @ basis.mT
+            if self.covariance == "ill-conditioned":
+                x = _rotated(x, normal(self.dim, self.dim))
         if dims is not None:
             x = torch.where(torch.arange(self.dim, device=device) < dims, x, 0.0)
         y = x @ normal(self.dim, self.targets)
@@ -118,10 +118,21 @@ def _spectrum(
     return values.sqrt().to(device, dtype), basis.to(device, dtype)
 
 
-def _orthogonal(gaussian: Float[Tensor, "batch dim dim"]) -> Float[Tensor, "batch dim dim"]:
-    """Uniform (Haar) orthogonal matrices: QR of a Gaussian matrix, with the signs that QR leaves open made unique."""
-    basis, triangle = torch.linalg.qr(gaussian)
-    return basis * triangle.diagonal(dim1=-2, dim2=-1).sign()[:, None, :]
+def _rotated(
+    x: Float[Tensor, "batch points dim"], gaussian: Float[Tensor, "batch dim dim"]
+) -> Float[Tensor, "batch points dim"]:
+    """Every sequence in an orthonormal basis of its own, uniform (Haar) but for the signs of its vectors.
+
+    It is a product of reflections, one a dimension, each of which takes a Gaussian vector to an axis (Stewart 1980),
+    as in a QR decomposition, which a GPU would make for one sequence after another.
+    """
+    mirrors = gaussian.triu()  # in its rows, the k-th of dim − k coordinates
+    on_axis = mirrors.diagonal(dim1=-2, dim2=-1)
+    on_axis += mirrors.norm(dim=-1).copysign(on_axis)
+    mirrors = mirrors / mirrors.norm(dim=-1, keepdim=True)
+    for mirror in reversed(mirrors.unbind(-2)):
+        x = torch.baddbmm(x, x @ mirror[:, :, None], mirror[:, None], alpha=-2)
+    return x
 
 
 def _checked_matrix(value: object, dim: int) -> Matrix:

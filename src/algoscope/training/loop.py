@@ -10,6 +10,7 @@ import math
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +37,14 @@ class Diverged(ValueError):
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: where it is, and the last line of each member's metrics."""
+    """A finished run: where it is, the last line of each member's metrics, and how long it took.
+
+    `seconds` counts every attempt up to its last checkpoint, and what was compiled for it.
+    """
 
     path: Path
     final: list[Record]
+    seconds: float
 
 
 def train(
@@ -87,12 +92,24 @@ def train_population(
     folder = runs.Folder(Path(out) / runs.identity(kinds, config))
     with folder.writing():
         if not folder.finished:
+            clock = _Clock(folder)
             population = Population(model, members, settings, chosen)
             runs.write_json(folder.config, config)
             _check_device(folder, chosen)
-            _go_on(folder, population, prepare(population), progress)
-        final = runs.read_json(folder.summary)["final"]
-    return Run(folder.path, final)
+            _go_on(folder, population, prepare(population), clock, progress)
+        final, seconds = runs.read_json(folder.summary)["final"], _Clock(folder).before
+    return Run(folder.path, final, seconds)
+
+
+class _Clock:
+    """How long a run has taken, without its interruptions. It has a file of its own: the others never depend on time."""
+
+    def __init__(self, folder: runs.Folder) -> None:
+        self.file, self.began = folder.clock, time.monotonic()
+        self.before: float = runs.read_json(self.file, ["seconds"])["seconds"] if self.file.exists() else 0.0
+
+    def write(self) -> None:
+        runs.write_json(self.file, {"seconds": round(self.before + time.monotonic() - self.began, 1)})
 
 
 def _check_device(folder: runs.Folder, device: torch.device) -> None:
@@ -105,7 +122,11 @@ def _check_device(folder: runs.Folder, device: torch.device) -> None:
 
 
 def _go_on(
-    folder: runs.Folder, population: Population, advance: Callable[[], None], progress: Progress | bool | None
+    folder: runs.Folder,
+    population: Population,
+    advance: Callable[[], None],
+    clock: _Clock,
+    progress: Progress | bool | None,
 ) -> None:
     """The loop: steps, a look at the device every `log_every` of them, a checkpoint every `checkpoint_every`."""
     settings = population.settings
@@ -122,8 +143,8 @@ def _go_on(
                 show(records)
                 _stop_if_lost(population, folder)
             if step % settings.checkpoint_every == 0 or step == settings.steps:
-                _checkpoint(folder, population)
-            stop_if_told(lambda: _checkpoint(folder, population))
+                _checkpoint(folder, population, clock)
+            stop_if_told(lambda: _checkpoint(folder, population, clock))
     runs.write_tensors(folder.model, _weights(population))
     runs.write_json(folder.summary, {"steps": settings.steps, "final": _look(population, settings.steps)})
 
@@ -205,9 +226,10 @@ def _stop_if_lost(population: Population, folder: runs.Folder) -> None:
         raise Diverged(f"the loss was not finite at step {min(stopped)}: {advice}; {kept}")
 
 
-def _checkpoint(folder: runs.Folder, population: Population) -> None:
+def _checkpoint(folder: runs.Folder, population: Population, clock: _Clock) -> None:
     draws = {f"generator {i}": generator.get_state() for i, generator in enumerate(population.generators)}
     runs.write_tensors(folder.state, {**population.state.tensors(), **draws})
+    clock.write()
 
 
 def _restore(folder: runs.Folder, population: Population) -> None:

@@ -47,7 +47,7 @@ SMALL = Preset(
 )
 STUDY = Study(
     name="higher-order-icl",
-    version=3,
+    version=4,
     about="Which algorithm do transformers run when they solve linear regression from the examples in their prompt? "
     "The paper says: one of second order, like Newton's, and not gradient descent. Here every figure is measured "
     "again, with intervals, ties, the null and stated conventions.",

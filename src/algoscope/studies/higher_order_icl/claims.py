@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from algoscope.studies.higher_order_icl.measures import NEWTON, table
+from algoscope.studies.higher_order_icl.measures import DESCENT, NEWTON, table
 from algoscope.studies.study import Claim, Finding, Numbers, Value
 
 Model = Mapping[str, Any]  # the numbers of one model
@@ -101,11 +101,11 @@ def step_of(name: str, stage: int = -1) -> Callable[[Model], Value | None]:
     return lambda model: best_step(model, name, stage)
 
 
-def newton_ahead_of(name: str) -> Callable[[Model], Value]:
-    """How much closer the last layer is to Newton than to another, each at its best step, paired by prompt."""
+def ahead(one: str, other: str) -> Callable[[Model], Value]:
+    """How much closer the last layer is to one algorithm than to another, each at its best step, paired by prompt."""
 
     def find(model: Model) -> Value:
-        (row,) = table(model["published"], "newton_ahead_of", stage=name)
+        (row,) = table(model["published"], "duels", stage=f"{one} over {other}")
         return Value(row["by"], row["low"], row["high"], row["n"])
 
     return find
@@ -209,7 +209,6 @@ def forgetful_window(numbers: Numbers) -> Finding | None:
 
 
 PUBLISHED = "similarity of errors as published: unscaled, t from 1"
-DESCENT = "gradient descent"
 CLAIMS = (
     Claim("layers-improve", "Each layer predicts better than the one before.", "Fig. 1a", improves),
     Claim(
@@ -347,7 +346,7 @@ CLAIMS = (
         "newton-over-conjugate",
         "Newton fits the last layer better than conjugate gradients.",
         "Fig. 9, doubted",
-        each(newton_ahead_of("conjugate gradients"), at_least=0.0),
+        each(ahead(NEWTON, "conjugate gradients"), at_least=0.0),
         None,
         PUBLISHED,
     ),
@@ -355,7 +354,7 @@ CLAIMS = (
         "descent-cannot",
         "Gradient descent cannot reach the similarity that Newton reaches.",
         "Fig. 9, doubted",
-        each(newton_ahead_of(DESCENT), at_least=0.0),
+        each(ahead(NEWTON, DESCENT), at_least=0.0),
         0.994 - 0.988,
         PUBLISHED + ", start at zero",
     ),
@@ -363,7 +362,7 @@ CLAIMS = (
         "descent-cannot-published",
         "Gradient descent cannot reach the similarity that Newton reaches.",
         "Fig. 9, doubted",
-        each(newton_ahead_of("gradient descent, random start"), at_least=0.0),
+        each(ahead(NEWTON, f"{DESCENT}, random start"), at_least=0.0),
         0.994 - 0.988,
         PUBLISHED + ", random start",
     ),
@@ -371,7 +370,7 @@ CLAIMS = (
         "plus-plus",
         "GD++ explains the last layer as well as Newton does.",
         "Asked by reviewers",
-        each(newton_ahead_of("GD++"), at_most=0.005),
+        each(ahead(NEWTON, "GD++"), at_most=0.005),
         None,
         PUBLISHED,
     ),

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from algoscope import algorithms as known
 from algoscope.algorithms import Algorithm
-from algoscope.instrument import GRID, Instrument
+from algoscope.instrument import GRID, SHORT, Instrument
 from algoscope.matching import Match, compare, rate_law
 from algoscope.matching.bootstrap import interval, ratio_interval, resampling
 from algoscope.models import Network
@@ -29,10 +29,12 @@ from algoscope.verdict import Verdict, matched, plain_law, short
 Table = list[dict[str, Any]]
 RESAMPLES = 1000
 FAMILIES = ("Newton", "GradientDescent", "ConjugateGradients")
-NEWTON = "Newton, start 2/frobenius"  # as published
+NEWTON, DESCENT = "Newton, start 2/frobenius", "gradient descent"  # as published
+TABLES = {"newton": f"{NEWTON}, t = 0 kept", "gd": f"{DESCENT}, rate .002, t = 0 kept"}  # published in full
 STEPS = {"Newton": (0, 1, 2, 3, 4, 6, 8, 10, 13, 16, 20), "GradientDescent": (1, 4, 16, 64, 256, 1024, 4096),
          "ConjugateGradients": (1, 2, 3, 4, 5, 7, 10, 15, 20), "GradientDescentPlusPlus": (1, 2, 3, 4, 6, 8, 12),
          "Chebyshev": (1, 2, 4, 8, 16, 32)}  # fmt: skip
+OUTSIDE = "query outside the span"
 FORGETFUL = {"Newton, 5 steps": known.Newton([5]), "online gradient descent": known.OnlineGradientDescent(),
              "gradient descent, 50 steps": known.GradientDescent([50])}  # fmt: skip
 
@@ -45,7 +47,7 @@ class Sizes:
     few: int
 
 
-SIZES = {"smoke": Sizes(40, 8), "laptop": Sizes(500, 40), "paper": Sizes(1000, 40)}
+SIZES = {"smoke": Sizes(40, 8), "laptop": Sizes(500, 40), "paper": Sizes(1000, 100)}
 
 
 def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
@@ -102,34 +104,58 @@ def known_against_known(instrument: Instrument) -> Table:
 def published(network: Network, reading: Reading, instrument: Instrument) -> dict[str, Any]:
     """Similarity of errors as the paper measures it, unscaled, once for each convention that differs."""
     task, sample = instrument.task, instrument.sample
-    plain = reading.trace(sample)
-    conventions: dict[str, tuple[Algorithm, int]] = {
-        NEWTON: (known.Newton(40, start="2/frobenius"), 1),
-        "Newton, start 1/frobenius": (known.Newton(24), 1),
-        "Newton, start 2/frobenius, t = 0 kept": (known.Newton(24, start="2/frobenius"), 0),
-        "gradient descent": (known.GradientDescent(GRID), 1),
-        "gradient descent, random start": (known.GradientDescent(GRID, start="uniform/sqrt(dim)"), 1),
-        "conjugate gradients": (known.ConjugateGradients(min(task.inputs, 40)), 1),
-        "GD++": (known.GradientDescentPlusPlus(12), 1),
-        "online gradient descent": (known.OnlineGradientDescent(), 1),
-        "least squares": (known.Ridge(), 1),  # of a task without noise, this is ordinary least squares
+    plain, newton = reading.trace(sample), known.Newton(24, start="2/frobenius").trace(sample)
+    linear = {"published": (1, *range(50, 1301, 50)), "hard": (1, *range(100, 3001, 100))}  # the paper's grids
+    others: dict[str, Algorithm] = {
+        NEWTON: known.Newton(40, start="2/frobenius"),
+        "Newton, start 1/frobenius": known.Newton(24),
+        DESCENT: known.GradientDescent(GRID),
+        f"{DESCENT}, linear grid": known.GradientDescent(linear["published"]),
+        f"{DESCENT}, random start": known.GradientDescent(GRID, start="uniform/sqrt(dim)"),
+        f"{DESCENT}, best rate": known.GradientDescent(GRID, rate="best"),
+        "conjugate gradients": known.ConjugateGradients(min(task.inputs, 40)),
+        "Chebyshev": known.Chebyshev(SHORT),
+        "heavy ball": known.HeavyBall(SHORT),
+        "GD++": known.GradientDescentPlusPlus(12),
+        "online gradient descent": known.OnlineGradientDescent(),
+        "least squares": known.OrdinaryLeastSquares(),
+        "null": known.Zero(),
     }
-    matches = {
-        name: compare(plain, algorithm.trace(sample), "errors", first=first)
-        for name, (algorithm, first) in conventions.items()
+    if task.noise:
+        others |= {"ridge": known.Ridge(), "Newton on S + λI": known.Newton(24, "2/frobenius", ridge=task.noise**2)}
+    matches = {name: compare(plain, algorithm.trace(sample), "errors") for name, algorithm in others.items()}
+    pairs = [(NEWTON, name) for name in matches if name != NEWTON]
+    pairs += [(one, "least squares") for one in ("ridge", "Newton on S + λI") if one in matches]
+    ahead = torch.stack([_at_best(matches[one]) - _at_best(matches[other]) for one, other in pairs], dim=1)
+    laws = {name: plain_law(rate_law(matches[name])) for name in (NEWTON, DESCENT, "conjugate gradients")}
+    slow = known.GradientDescent(linear["hard"], rate=0.002).trace(sample)
+    matches |= {
+        TABLES["newton"]: compare(plain, newton, "errors", first=0),
+        TABLES["gd"]: compare(plain, slow, "errors", first=0),
+        "Newton, in 32 bits": compare(plain, newton_in_32_bits(sample, 24), "errors"),
     }
-    found = {name: matched(match) for name, match in matches.items()}
     if isinstance(network, TransformerNetwork) and "norm" in network.stages:
         normed = fit(open_model(network, task, norm="last"), instrument.fitting).trace(sample)
-        algorithm = known.Newton(24, start="2/frobenius")
-        found["Newton, last layer after its norm"] = matched(compare(normed, algorithm.trace(sample), "errors"))
-    rivals = [name for name in matches if name != NEWTON and "t = 0" not in name]
-    duels = torch.stack([_at_best(matches[NEWTON]) - _at_best(matches[name]) for name in rivals], dim=1)
+        matches["Newton, last layer after its norm"] = compare(normed, newton, "errors")
     return {
         "stages": [str(stage) for stage in plain.stages],
-        "maps": found,
-        "newton_ahead_of": _rows(tuple(rivals), by=duels),
+        "maps": {name: matched(match) for name, match in matches.items()},
+        "laws": laws,
+        "duels": _rows(tuple(f"{one} over {other}" for one, other in pairs), by=ahead),
     }
+
+
+def newton_in_32_bits(prompts: Prompts, steps: int) -> Trace:
+    """Newton from the start of the published figures, computed as in the released code: in products of 32 bits."""
+    x, y = prompts.x[:, :-1].float(), prompts.y[:, :-1].float()
+    squares, products = x[..., None] * x[..., None, :], x * y[..., None]
+    s, xy = (torch.cat([torch.zeros_like(part[:, :1]), part.cumsum(1)], 1) for part in (squares, products))
+    norm = (s @ s.mT).flatten(2).norm(dim=2).clamp(min=1e-30)[..., None, None]
+    inverse, values = 2 / norm * s, []
+    for _ in range(steps):
+        inverse = 2 * inverse - inverse @ s @ inverse
+        values.append((prompts.x * (inverse @ xy[..., None])[..., 0]).sum(-1))
+    return Trace("Newton in 32 bits", torch.stack(values), tuple(range(1, steps + 1)), prompts)
 
 
 def _at_best(match: Match) -> Tensor:
@@ -213,6 +239,7 @@ def forgetting(reading: Reading, few: Prompts, task: LinearRegression) -> Table:
 def shifted(reading: Reading, task: LinearRegression, verdict: Verdict, prompts: int) -> Table:
     """Prompts that the model was not trained on: does the algorithm that it is closest to still predict its errors?"""
     eye, decay = torch.eye(task.dim), 1 / torch.arange(1, task.dim + 1)
+    half = torch.arange(task.dim) < max(task.dim // 2, 1)
     plain = replace(task, covariance="isotropic", noise=0.0)
     others = {
         "as trained": task,
@@ -221,21 +248,36 @@ def shifted(reading: Reading, task: LinearRegression, verdict: Verdict, prompts:
         "skewed covariance": replace(plain, covariance=torch.diag(task.dim * decay / decay.sum()).tolist()),
         "ill-conditioned": replace(plain, covariance="ill-conditioned", rescale=True),
         "noise": replace(plain, noise=0.5),
+        "half of the space": replace(plain, covariance=torch.diag(2.0 * half).tolist()),
+        OUTSIDE: replace(plain, covariance=torch.diag(2.0 * half).tolist()),
     }
     last, rows = str(reading.states.stages[-1]), []
     closest = {name: _closest(verdict, name).get(last) for name in ("Newton", "GradientDescent")}
     for name, other in others.items():
-        sample = other.sample(prompts, seed=0, purpose="shifted")
+        sample, at = other.sample(prompts, seed=0, purpose="shifted"), "all"
+        if name == OUTSIDE:
+            sample, at = _asked_outside(sample), sample.positions - 1
         trace = reading.trace(sample).select([last])
         error = trace.residuals()[0, :, -1].square().mean(-1)[:, None] / other.power
         row = {"prompts": name, **_rows((last,), error=error)[0]}
         kinds: dict[str, Algorithm] = {"least squares": known.Ridge(), "null": known.Zero()}
         kinds |= {f"{kind} {step}": getattr(known, kind)([step]) for kind, step in closest.items() if step is not None}
         for label, algorithm in kinds.items():
-            match = compare(trace, algorithm.trace(sample), "errors")
+            match = compare(trace, algorithm.trace(sample), "errors", at)
             numbers = {part: short(getattr(match, part)[0, 0]) for part in ("similarity", "low", "high")}
             rows.append({**row, "algorithm": label, **numbers})
     return rows
+
+
+def _asked_outside(sample: Prompts) -> Prompts:
+    """The last query moved to where no example has been: what was seen says nothing about it."""
+    x, half = sample.x.clone(), (sample.dim + 1) // 2
+    y = (
+        torch.randn(sample.batch, generator=stream("answers outside", 0), dtype=sample.x.dtype)
+        * sample.normalizer() ** 0.5
+    )
+    x[:, -1] = x[:, -1].roll(half, -1)
+    return replace(sample, x=x, y=torch.cat([sample.y[:, :-1], y[:, None]], 1))
 
 
 @torch.no_grad()
