@@ -102,7 +102,7 @@ def train_population(
 
 
 class _Clock:
-    """How long a run has taken, without its interruptions. It has a file of its own: the others never depend on time."""
+    """How long a run has taken, without its interruptions; in a file of its own: the others depend on no clock."""
 
     def __init__(self, folder: runs.Folder) -> None:
         self.file, self.began = folder.clock, time.monotonic()
