@@ -1,5 +1,7 @@
 """Charts from saved numbers: records in, an Altair chart out. One definition serves the page, PNG, SVG and PDF."""
 
+import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -25,7 +27,7 @@ def similarity_map(
     Stages that beat no null are faint. They stand in the `order` given, or in that of their numbers.
     """
     closer = "smaller" if measure == "distance" else "larger"
-    base = alt.Chart(alt.Data(values=list(records))).encode(
+    base = alt.Chart(_table(records)).encode(
         x=stage_axis(stage_title, order),
         y=alt.Y("step:O", title=step_title, sort="descending"),
     )
@@ -66,7 +68,7 @@ def growth(
         alt.Axis(gridOpacity=0.4, values=[0, *(4**k for k in range(9))]) if logarithmic else alt.Axis(gridOpacity=0.4)
     )
     numbers = alt.X("stage:Q", title=stage_title, axis=alt.Axis(gridOpacity=0.4))
-    base = alt.Chart(alt.Data(values=list(records))).encode(x=stage_axis(stage_title, order) if order else numbers)
+    base = alt.Chart(_table(records)).encode(x=stage_axis(stage_title, order) if order else numbers)
     fitted = base.transform_filter("isValid(datum.law)").mark_line(color=QUIET, strokeDash=[5, 4])
     ties = base.mark_rule(color=ACCENT, strokeWidth=3, opacity=0.4)
     best = base.mark_circle(color=ACCENT, size=45, opacity=1)
@@ -87,7 +89,7 @@ def error_curves(records: Sequence[Record], stages: Sequence[str]) -> alt.LayerC
     """
     floor = 0.3 * min(float(str(row["error"])) for row in records if row["model"])
     scale = alt.Scale(type="log", domainMin=floor)
-    base = alt.Chart(alt.Data(values=list(records))).encode(
+    base = alt.Chart(_table(records)).encode(
         x=alt.X("t:Q", title="examples seen", axis=alt.Axis(gridOpacity=0.4)),
         y=alt.Y("error:Q", title="normalized error", scale=scale, axis=alt.Axis(gridOpacity=0.4)),
         tooltip=["what:N", "t:Q", alt.Tooltip("error:Q", format=".3g")],
@@ -122,7 +124,7 @@ def curves(
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(type="log") if log_y else alt.Scale(zero=False)
     axis = alt.Axis(gridOpacity=0.4)
     across = alt.Scale(type="log", nice=False) if log_x else alt.Scale(nice=False, zero=False)
-    base = alt.Chart(alt.Data(values=list(records))).encode(
+    base = alt.Chart(_table(records)).encode(
         x=alt.X("x:Q", title=x_title, scale=across, axis=alt.Axis(gridOpacity=0.4, tickMinStep=least)),
         color=alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors),
         tooltip=["series:N", *(alt.Tooltip(f"{name}:Q", format=".3g") for name in ("x", "y", "low", "high"))],
@@ -138,7 +140,7 @@ def curves(
 def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> alt.LayerChart:
     """For each `row` a dot for each `series`, at `x` with its interval `low` to `high`."""
     order = list(dict.fromkeys(str(row["row"]) for row in records))
-    base = alt.Chart(alt.Data(values=list(records))).encode(
+    base = alt.Chart(_table(records)).encode(
         y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4)),
         color=alt.Color(
             "series:N", scale=alt.Scale(scheme="tableau10"), legend=alt.Legend(title=legend, symbolOpacity=1)
@@ -150,6 +152,23 @@ def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> al
     return _layered(rules, base.mark_circle(size=60, opacity=1).encode(x=x)).properties(
         title=title, width=420, height=300
     )
+
+
+def _table(records: Iterable[Record]) -> alt.InlineData:
+    """The records as one text: smaller than a list of them, and Altair need not check each number by its schema."""
+    rows = list(records)
+    kinds = {name: _kind(name, rows) for name in dict.fromkeys(name for row in rows for name in row)}
+    text = io.StringIO()
+    writer = csv.DictWriter(text, kinds, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: str(v).lower() if isinstance(v, bool) else v for name, v in row.items()} for row in rows)
+    return alt.InlineData(values=text.getvalue(), format={"type": "csv", "parse": kinds})
+
+
+def _kind(name: str, rows: Sequence[Record]) -> str:
+    """What a browser should make of a column; what is missing becomes null."""
+    found = {type(row[name]) for row in rows if row.get(name) is not None}
+    return "boolean" if found == {bool} else "number" if found and found <= {int, float} else "string"
 
 
 def _layered(*charts: alt.Chart) -> alt.LayerChart:
