@@ -28,6 +28,9 @@ CHECKSUM = "sha256"
 CONTROLS = Path(__file__).parents[2] / "results/controls/controls.json"  # in the repository; in a package beside us
 
 
+SHIPPED = Path(__file__).with_name("shipped")  # run folders that come with the project, in 16 bits
+
+
 class RunError(ValueError):
     """A run folder that cannot be used as it is; the message says why and what to do."""
 
@@ -88,6 +91,12 @@ class Folder:
             except OSError:
                 raise RunError(f"{self.path} is being written by another process; wait for it or stop it") from None
             yield
+
+
+def located(path: Path | str) -> Path:
+    """A run folder by its path, or, where there is none, one that ships with the project by its name."""
+    shipped = SHIPPED / path
+    return shipped if not Path(path).exists() and shipped.parent == SHIPPED and shipped.is_dir() else Path(path)
 
 
 def identity(name: str, config: Mapping[str, object]) -> str:

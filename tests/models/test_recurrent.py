@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from algoscope.models import Network, Recurrent
+from algoscope.tasks import LinearRegression
 
 
 def stack(network: Network, depth: int, width: int) -> nn.LSTM:
@@ -29,6 +30,17 @@ def test_the_network_is_an_lstm_between_two_linear_maps(layers, width):
     last = states[f"layer {layers}"]
     expected = last @ network.get_parameter("read_out.weight").T + network.get_parameter("read_out.bias")
     torch.testing.assert_close(outputs, expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(network(tokens), expected, rtol=1e-12, atol=1e-12)  # all layers in one call
+
+
+def test_a_tenth_layer_hears_the_input():
+    task = LinearRegression(dim=20, examples=40)
+    prompts = task.sample(16, seed=0)
+    network = Recurrent().build(task.inputs, task.outputs, task.length, torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        _, states = network.run(task.encode(prompts.x, prompts.y).float(), ("layer 1", "layer 10"))
+    spreads = [float(state.std(0).mean()) for state in states.values()]  # over the prompts
+    assert spreads[1] > spreads[0] / 2 > 0.02
 
 
 def test_stages_are_the_embedding_and_the_layers():

@@ -1,14 +1,20 @@
 """What the study measures, on models whose answer is known."""
 
+import html
+import shutil
+from pathlib import Path
+
 import pytest
 import torch
 
-from algoscope.algorithms import OrdinaryLeastSquares
+from algoscope.algorithms import Newton, OrdinaryLeastSquares
 from algoscope.controls import Planted
 from algoscope.models import Transformer
 from algoscope.reading import fit, open_model
 from algoscope.reading.probe import fitting_prompts
-from algoscope.studies.higher_order_icl.measures import forgetting, patched, progress, table
+from algoscope.studies import study
+from algoscope.studies.higher_order_icl.measures import TABLES, forgetting, newton_in_32_bits, patched, progress, table
+from algoscope.studies.higher_order_icl.published import beside_published, table_of
 from algoscope.tasks import LinearRegression
 from algoscope.trace import Trace
 
@@ -44,3 +50,55 @@ def test_progress_is_the_error_at_the_last_position():
     assert [row["error"] for row in rows] == pytest.approx([power, power / 4, 0.0], rel=1e-4)
     assert rows[1]["better"] == pytest.approx(0.75 * power, rel=1e-4)
     assert rows[1]["low"] < rows[1]["error"] < rows[1]["high"]
+
+
+def test_newton_in_32_bits_is_newton_until_rounding_takes_over():
+    prompts = LinearRegression(dim=20, examples=40).sample(20, seed=0)
+    exact, rounded = Newton(24, start="2/frobenius").trace(prompts), newton_in_32_bits(prompts, 24)
+    assert rounded.stages == tuple(range(1, 25))
+    off = (rounded.values - exact.select(rounded.stages).values).square().mean(1) / 20
+    assert float(off[:10].max()) < 1e-8
+    assert float(off[:, 2:].max()) < 1e-8
+    assert float(off[23, 1]) > 1.0  # S of rank one is on the edge of convergence: r = −1, and rounding doubles
+
+
+def test_cells_stand_beside_the_published_ones():
+    stages = ["embedding", *(f"layer {k}" for k in range(1, 13))]
+    flat = [[0.5, 0.5]] * len(stages)
+    found = {"steps": [1, 100], "similarity": flat, "low": flat, "high": flat}
+    model = {"published": {"stages": stages, "maps": {TABLES["gd"]: found}}}
+    cells = list(beside_published(model, "gd"))
+    assert len(cells) == 24
+    assert cells[0] == {"layer": 1, "step": 1, "theirs": 0.99, "off": -0.49, "similarity": 0.5, "low": 0.5, "high": 0.5}
+    assert (len(table_of("newton")), len(table_of("gd"))) == (23 * 12, 31 * 12)
+    model["published"]["stages"] = stages[:5]
+    assert not list(beside_published(model, "gd"))
+
+
+RESULTS = Path(__file__).parents[2] / "results" / "higher-order-icl"
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    return study.read(RESULTS)[1]["runs"]
+
+
+def test_the_paper_scale_models_are_as_good_as_the_paper_s(numbers):
+    assert [len(numbers[run]) for run in ("transformer", "ill-conditioned", "one head")] == [3, 3, 3]
+    for model in numbers["transformer"].values():
+        assert model["provenance"]["device"].startswith("cuda")
+        *_, errors = model["verdict"]["errors_by_position"]["the model"].values()
+        assert errors[40] <= 1e-3
+        assert errors[20] <= 0.04
+    for model in numbers["ill-conditioned"].values():
+        assert model["published"]["maps"]["least squares"]["low"][-1][0] >= 0.98
+
+
+def test_the_page_is_built_from_the_results_that_ship(tmp_path):
+    shutil.copy(RESULTS / study.RESULTS, tmp_path)
+    file = study.build_page(tmp_path)
+    found, results = study.read(tmp_path)
+    text = file.read_text()
+    assert all(f'data-chart="{name}"' in text for name in found.figures(results["runs"]))
+    assert all(f"<td>{html.escape(claim['says'])}" in text for claim in results["claims"])
+    assert len(list(tmp_path.glob("*.html"))) == 1 + sum(map(len, results["runs"].values()))

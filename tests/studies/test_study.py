@@ -14,7 +14,22 @@ from algoscope import runs
 from algoscope.studies import CATALOG, SCALES, study
 from algoscope.studies.study import Claim, Finding, Value
 
-KEYS = {"id", "says", "where", "convention", "paper", "ours", "low", "high", "n", "seeds", "verdict"}
+KEYS = {
+    "id",
+    "says",
+    "where",
+    "convention",
+    "headline",
+    "what",
+    "why",
+    "paper",
+    "ours",
+    "low",
+    "high",
+    "n",
+    "seeds",
+    "verdict",
+}
 
 
 @pytest.fixture(scope="module", params=list(CATALOG))
@@ -44,6 +59,21 @@ def test_what_is_finished_is_not_done_again(folder):
     before = {path: path.stat().st_mtime_ns for path in files}
     study.carry_out(study.find(name), "smoke", folder.parents[1], "cpu", progress=False)
     assert {path: path.stat().st_mtime_ns for path in files} == before
+
+
+def test_a_study_can_be_split_over_processes(folder, tmp_path):
+    found = study.find(runs.read_json(folder / study.RESULTS)["study"])
+    first, *others = [training.name for training in found.trainings["smoke"]]
+    shutil.copytree(folder / "runs", tmp_path / found.name / "smoke" / "runs")
+    shutil.copytree(folder / "measured", tmp_path / found.name / "smoke" / "measured")
+    (own,) = (tmp_path / found.name / "smoke" / "measured").glob(f"{runs.slug(others[-1])}-*")
+    own.unlink()
+    page = study.carry_out(found, "smoke", tmp_path, "cpu", [first], progress=False)
+    assert others[-1] not in runs.read_json(page.parent / study.RESULTS)["runs"]
+    study.carry_out(found, "smoke", tmp_path, "cpu", others, progress=False)
+    assert set(runs.read_json(page.parent / study.RESULTS)["runs"]) == {first, *others}
+    with pytest.raises(ValueError, match="only must be one of"):
+        study.carry_out(found, "smoke", tmp_path, "cpu", ["another"], progress=False)
 
 
 def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):

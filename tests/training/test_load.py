@@ -126,3 +126,27 @@ def test_what_is_not_a_finished_run_is_named(tmp_path):
     runs.Folder(path).model.unlink()
     with pytest.raises(runs.RunError, match="is not finished: train with the same arguments again"):
         ag.load(path)
+
+
+def test_the_model_that_ships_is_loaded_by_its_name_and_solves_its_task():
+    name = "icl-linear-regression"
+    network, task = ag.load(name), Configuration.read(name).members[0].task
+    assert network.parameter_count == 9_504_001
+    prompts = task.sample(64, seed=0)
+    with torch.no_grad():
+        answers = task.read(network(task.encode(prompts.x, prompts.y).float()))
+    errors = (answers - prompts.y).square().mean(0) / task.power
+    assert float(errors[40]) < 1e-3
+    assert float(errors[20]) < 0.04
+    folder = runs.Folder(runs.located(name))
+    assert folder.model.stat().st_size < 20e6
+    assert {tensor.dtype for tensor in runs.read_tensors(folder.model)[0].values()} == {torch.float16}
+
+
+def test_a_folder_of_one_s_own_comes_before_one_that_ships(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "icl-linear-regression").mkdir()
+    with pytest.raises(runs.RunError, match="is not a run folder"):
+        ag.load("icl-linear-regression")
+    with pytest.raises(runs.RunError, match="is not a run folder"):
+        ag.load("../shipped/icl-linear-regression")

@@ -86,6 +86,21 @@ def test_a_finished_run_is_not_run_again(tmp_path):
     assert runs.Folder(first.path).model.stat().st_mtime_ns == stamp
 
 
+def test_a_run_knows_how_long_it_took_with_all_its_attempts(tmp_path):
+    def stop(records):
+        time.sleep(0.3)
+        if records[0]["step"] == 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        small(tmp_path, progress=stop)
+    (path,) = tmp_path.iterdir()
+    first = runs.read_json(runs.Folder(path).clock)["seconds"]
+    whole = small(tmp_path).seconds
+    assert 0.3 <= first < whole
+    assert small(tmp_path).seconds == whole  # which is not run again
+
+
 def test_metrics_and_configuration_are_written(tmp_path):
     run = small(tmp_path, steps=45)
     lines = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]

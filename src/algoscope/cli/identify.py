@@ -30,7 +30,7 @@ def main(
     """Which algorithm does each layer of a trained model follow?
 
     Args:
-        path: The folder of a finished run.
+        path: The folder of a finished run, or icl-linear-regression, a transformer of the papers' size that is here.
         member: Of a population, which model.
         prompts: Number of prompts to compare on.
         fit_on: Number of other prompts to fit the read-outs on.
@@ -38,7 +38,9 @@ def main(
         norm: States are read as they are (none), normalized (each), or the last one after the final norm (last).
     """
     model, found = load(path, member), Configuration.read(path)
-    task, folder = found.members[member].task, runs.Folder(path)
+    task, shipped = found.members[member].task, runs.located(path) != path
+    folder = runs.Folder(Path("runs") / path if shipped else path)
+    folder.path.mkdir(parents=True, exist_ok=True)
     verdict = identify(model, task, prompts=prompts, fit_on=fit_on, seed=seed, norm=norm, progress=True)
     title = f"{type(found.model).__name__} on {type(task).__name__}: {path.resolve().name}"
     options = {"member": member, "prompts": prompts, "fit-on": fit_on, "seed": seed, "norm": norm}

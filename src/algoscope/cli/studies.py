@@ -1,8 +1,11 @@
 """algoscope studies"""
 
+import os
 from pathlib import Path
 
 from algoscope.studies import CATALOG, SCALES
+
+RESULTS = Path(__file__).parents[3] / "results"  # of the repository
 
 
 def run(arguments: list[str]) -> None:
@@ -14,3 +17,5 @@ def run(arguments: list[str]) -> None:
         done = [scale for scale in SCALES if (Path("studies") / name / scale / "results.json").exists()]
         print(f"{name}\n  {entry.title}\n  {entry.source}\n  takes: {times}")
         print(f"  done here: {', '.join(done) or 'nothing yet'}; run: algoscope study {name} --scale laptop")
+        if (RESULTS / name / "results.json").exists():
+            print(f"  measured at paper scale: algoscope report {Path(os.path.relpath(RESULTS)) / name}")

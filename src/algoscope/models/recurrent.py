@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from algoscope import arguments
 from algoscope.models.network import Linear, Model, Network, draw_linear, draw_normal
 
+FORWARD = 2.5  # gain of fresh weights from layer to layer: at 1, a tenth layer hears nothing of the input (docs/log.md)
+
 
 @dataclass(frozen=True)
 class Recurrent(Model):
@@ -49,8 +51,9 @@ class RecurrentNetwork(Network):
         self.blocks = nn.ModuleList()  # cuDNN brings its own program for an LSTM
         draw_linear(self.read_in, generator)
         for layer in self.layers:
-            for parameter in layer.parameters():
-                draw_normal(parameter, model.width**-0.5 if parameter.ndim == 2 else 0.0, generator)
+            for name, parameter in layer.named_parameters():
+                spread = {"weight_ih_l0": FORWARD, "weight_hh_l0": 1.0}.get(name, 0.0)
+                draw_normal(parameter, spread * model.width**-0.5, generator)
         draw_linear(self.read_out, generator)
         self.stages = ("embedding", *(f"layer {i + 1}" for i in range(model.layers)))
 

@@ -51,6 +51,19 @@ def similarity_map(
     return _layered(cells, ties, best).properties(title=title, width=420, height=300)
 
 
+def difference_map(records: Iterable[Record], stage_title: str, step_title: str, title: str) -> alt.LayerChart:
+    """Stages across, steps upward: how far a `similarity` is `off` from `theirs`."""
+    base = alt.Chart(_table(records)).encode(
+        x=stage_axis(stage_title, None), y=alt.Y("step:O", title=step_title, sort="descending")
+    )
+    numbers = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("similarity", "theirs", "off")]
+    cells = base.mark_rect().encode(
+        color=alt.Color("off:Q", title="difference", scale=alt.Scale(scheme="redblue", domainMid=0)),
+        tooltip=[alt.Tooltip("stage:O", title=stage_title), alt.Tooltip("step:O", title=step_title), *numbers],
+    )
+    return _layered(cells).properties(title=title, width=420, height=300)
+
+
 def growth(
     records: Sequence[Record],
     stage_title: str,

@@ -10,18 +10,34 @@ function config() {
            axis: text, legend: { labelColor: soft, titleColor: soft, orient: "bottom", columns: 5, titleOrient: "top" }, title: { color: ink, fontSize: 14, anchor: "start" } };
 }
 
+// The rows of what is chosen, where they begin with it: a figure of many models then holds one.
+function narrowed(spec) {
+  const datasets = {};
+  for (const [name, text] of Object.entries(spec.datasets)) {
+    const [header, ...rows] = text.split("\n");
+    const menu = menus.find((menu) => header.startsWith(menu.dataset.signal.replace("chosen_", "") + ","));
+    const starts = menu && [menu.value + ",", '"' + menu.value + '",', ","];
+    datasets[name] = menu ? [header, ...rows.filter((row) => starts.some((start) => row.startsWith(start)))].join("\n") : text;
+  }
+  return { ...spec, datasets };
+}
+
+function has(spec, menu) {
+  return (spec.params || []).some((param) => param.name === menu.dataset.signal);
+}
+
 async function draw() {
   for (const [name, spec] of Object.entries(specs)) {
     if (views[name]) views[name].finalize();
     const at = document.querySelector("[data-chart='" + name + "']");
-    views[name] = await window.vegaEmbed(at, spec, { config: config(), renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } });
-    for (const menu of menus) await views[name].view.signal(menu.dataset.signal, menu.value).runAsync();
+    views[name] = await window.vegaEmbed(at, narrowed(spec), { config: config(), renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } });
+    for (const menu of menus) {
+      if (has(spec, menu)) await views[name].view.signal(menu.dataset.signal, menu.value).runAsync();
+    }
   }
   document.body.dataset.drawn = "yes";
 }
 
-for (const menu of menus) menu.addEventListener("change", () => {
-  for (const { view } of Object.values(views)) view.signal(menu.dataset.signal, menu.value).runAsync();
-});
+for (const menu of menus) menu.addEventListener("change", draw);
 dark.addEventListener("change", draw);
 draw();

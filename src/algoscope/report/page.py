@@ -53,6 +53,7 @@ def study_page(
     specs = {name: chart.properties(width="container").to_dict() for name, chart in figures.items()}
     counts = Counter(claim["verdict"] for claim in results["claims"])
     told = ", ".join(f"{counts[verdict]} {words}" for verdict, words in VERDICTS.items() if counts[verdict])
+    first_told = [claim for claim in results["claims"] if claim["headline"]]
     name, first = next(iter(results["runs"].items()))
     main = next(iter(first.values()))["verdict"]["text"]
     options = (f"<option>{html.escape(name)}</option>" for name in models)
@@ -61,13 +62,15 @@ def study_page(
     seconds = [model["seconds"] for model in measured]
     facts = {
         "models": len(models),
-        "minutes of training": f"{sum(s['training'] for s in seconds) / 60:.1f}",
-        "minutes of measuring": f"{sum(s['measuring'] for s in seconds) / 60:.1f}",
+        "minutes of training, summed over runs": f"{sum(s['training'] for s in seconds) / 60:.0f}",
+        "minutes of measuring, summed over models": f"{sum(s['measuring'] for s in seconds) / 60:.0f}",
     }
     return _filled("study.html", specs, {
         "title": html.escape(title),
         "scale": results["scale"],
-        "text": html.escape(f"Of {len(results['claims'])} claims: {told}. The first model, {name}: {main}"),
+        "text": html.escape(f"{len(results['claims'])} claims were put to the test: {told}."),
+        "headlines": "".join(_headline(claim) for claim in first_told),
+        "main": html.escape(f"The first model ({name}) in the instrument's words. {main}"),
         "about": html.escape(about),
         "facts": _list(facts),
         "options": "".join(options),
@@ -110,12 +113,29 @@ def _figures(names: Iterable[str]) -> str:
     return "".join(f'<figure><div class="chart" data-chart="{name}"></div></figure>' for name in names)
 
 
+def _headline(claim: Mapping[str, Any]) -> str:
+    ours, paper = _found(claim)
+    numbers = f"measured {ours} {claim['what']}" + (f"; in the paper {paper}" if paper else "")
+    small = f'<span class="small">{html.escape(numbers)}</span>' if ours else ""
+    return f"<tr><td>{_tag(claim)}</td><td>{html.escape(claim['says'])} {small}</td></tr>"
+
+
+def _tag(claim: Mapping[str, Any]) -> str:
+    return f'<span class="tag {claim["verdict"].replace(" ", "")}">{claim["verdict"]}</span>'
+
+
+def _found(claim: Mapping[str, Any]) -> tuple[str, str]:
+    """What was found, and what the paper says."""
+    ours = _interval(*(claim[part] for part in ("ours", "low", "high"))) if claim["ours"] is not None else ""
+    return ours, f"{claim['paper']:.3g}" if isinstance(claim["paper"], float) else claim["paper"] or ""
+
+
 def _claim(claim: Mapping[str, Any]) -> str:
+    why = "" if claim["verdict"] in ("holds", "not run") else claim["why"]
     small = " · ".join(part for part in (claim["where"], claim["convention"]) if part)
     says = f'{html.escape(claim["says"])}<br><span class="small">{html.escape(small)}</span>'
-    tag = f'<span class="tag {claim["verdict"].replace(" ", "")}">{claim["verdict"]}</span>'
-    ours = _interval(*(claim[part] for part in ("ours", "low", "high"))) if claim["ours"] is not None else ""
-    paper = f"{claim['paper']:.3g}" if isinstance(claim["paper"], float) else claim["paper"] or ""
+    says += f'<br><span class="small">Likely cause: {html.escape(why)}</span>' if why else ""
+    (ours, paper), tag = _found(claim), _tag(claim)
     seeds = " ".join(f"{value:.3g}" for value in claim["seeds"] or ())
     cells = "".join(
         f'<td class="number">{html.escape(cell)}</td>' for cell in (ours, paper, seeds, str(claim["n"] or ""))

@@ -72,9 +72,12 @@ class Claim:
     find: Callable[[Numbers], Finding | None]
     paper: float | str | None = None
     convention: str = ""
+    headline: bool = False  # told first
+    what: str = ""  # the numbers count
+    why: str = ""  # what a difference may come from
 
     def record(self, numbers: Numbers) -> dict[str, Any]:
-        told = {"id": self.id, "says": self.says, "where": self.where, "convention": self.convention}
+        told = {name: getattr(self, name) for name in ("id", "says", "where", "convention", "headline", "what", "why")}
         found = self.find(numbers)
         if found is None or not found.values:
             blank = dict.fromkeys(("ours", "low", "high", "n", "seeds"))
@@ -178,7 +181,7 @@ def collect(study: Study, scale: str, folder: Path) -> None:
             if found["version"] == study.version:
                 measured.setdefault(training.name, {})[str(seed)] = found
     results = {"study": study.name, "version": study.version, "scale": scale, "runs": measured}
-    runs.write_text(folder / RESULTS, json.dumps(judged(study, results)) + "\n")
+    runs.write_text(folder / RESULTS, json.dumps(judged(study, results), separators=(",", ":")) + "\n")
 
 
 def judged(study: Study, results: Numbers) -> dict[str, Any]:

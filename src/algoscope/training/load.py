@@ -30,7 +30,7 @@ class Configuration:
 
     @staticmethod
     def read(path: Path | str) -> "Configuration":
-        found = runs.read_json(runs.Folder(Path(path)).config)
+        found = runs.read_json(runs.Folder(runs.located(path)).config)
         missing = [name for name in ("model", "members", "settings") if name not in found]
         if missing:
             raise runs.RunError(f"the configuration in {path} lacks {', '.join(missing)}")
@@ -38,8 +38,11 @@ class Configuration:
 
 
 def load(path: Path | str, member: int = 0, device: torch.device | str = "cpu") -> Network:
-    """The network of a finished run, in 32 bits; of a population, that of one member."""
-    folder, found = runs.Folder(Path(path)), Configuration.read(path)
+    """The network of a finished run, in 32 bits; of a population, that of one member.
+
+    `path` is its folder, or the name of one that ships with the project: "icl-linear-regression".
+    """
+    folder, found = runs.Folder(runs.located(path)), Configuration.read(path)
     if not 0 <= member < len(found.members):
         raise ValueError(f"member must be between 0 and {len(found.members) - 1}, got {member!r}")
     if not folder.model.exists():

@@ -1,13 +1,15 @@
 """Fu, Chen, Jia and Sharan: transformers learn in-context linear regression like a second-order method.
 
-measures.py says what is measured of each model, claims.py what the paper claims, figures.py what is drawn.
+measures.py says what is measured of each model, findings.py and claims.py what that says about the claims, figures.py
+what is drawn; published/ holds the tables that were published in full.
 """
 
 from dataclasses import replace
 
 from algoscope.models import Recurrent, Transformer
-from algoscope.studies.higher_order_icl.claims import CLAIMS, HARD, LSTM, MAIN, ONE_HEAD
+from algoscope.studies.higher_order_icl.claims import CLAIMS
 from algoscope.studies.higher_order_icl.figures import figures
+from algoscope.studies.higher_order_icl.findings import HARD, LSTM, MAIN, ONE_HEAD
 from algoscope.studies.higher_order_icl.measures import measure
 from algoscope.studies.study import Study, Training
 from algoscope.tasks import LinearRegression

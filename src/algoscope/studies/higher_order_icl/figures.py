@@ -6,9 +6,12 @@ from typing import Any
 import altair as alt
 
 from algoscope.report import charts
-from algoscope.studies.higher_order_icl.measures import NEWTON, STEPS
+from algoscope.studies.higher_order_icl.findings import HARD, MAIN, cell
+from algoscope.studies.higher_order_icl.measures import DESCENT, NEWTON, STEPS
+from algoscope.studies.higher_order_icl.published import beside_published
 from algoscope.studies.study import Numbers
 
+COMPARED = (NEWTON, DESCENT, "conjugate gradients", "online gradient descent", "least squares")
 Rows = Iterator[dict[str, Any]]
 Plan = tuple[
     Callable[[Numbers], Rows], Callable[[list[dict[str, Any]]], alt.LayerChart]
@@ -23,6 +26,10 @@ def figures(numbers: Numbers) -> dict[str, alt.LayerChart]:
         rows = [{"model": label, **row} for label, model in models.items() for row in make(model)]
         if rows:
             made[name] = charts.choose(draw(rows), "model", next(iter(models)))
+    for name, (make, draw) in ACROSS.items():
+        rows = list(make(numbers))
+        if rows:
+            made[name] = draw(rows)
     return made
 
 
@@ -30,8 +37,8 @@ def _curves(x: str, y: str, title: str, **options: Any) -> Callable[[list[dict[s
     return lambda rows: charts.curves(rows, x, y, title, **options)
 
 
-def _heat(title: str) -> Callable[[list[dict[str, Any]]], alt.LayerChart]:
-    return lambda rows: charts.similarity_map(rows, "layer", "step", f"Similarity of errors: {title}")
+def _heat(title: str, measure: str = "errors") -> Callable[[list[dict[str, Any]]], alt.LayerChart]:
+    return lambda rows: charts.similarity_map(rows, "layer", "step", title, measure)
 
 
 def _number(stage: str) -> int:
@@ -56,14 +63,55 @@ def _errors(model: Numbers) -> Rows:
         yield from ({"series": _number(stage), "x": t, "y": error} for t, error in enumerate(errors))
 
 
-def _map(model: Numbers, name: str) -> Rows:
-    found = model["published"]["maps"][name]
-    for i, stage in enumerate(model["published"]["stages"]):
+def _map(found: Numbers | None, stages: list[str]) -> Rows:
+    for i, stage in enumerate(stages if found else ()):
+        assert found is not None
         for j, step in enumerate(found["steps"]):
             none = found["none"][i]
             marks = {"best": step == found["best"][i] and not none, "tie": step in found["ties"][i], "none": none}
-            numbers = {part: found[part][i][j] for part in ("similarity", "low", "high")}
+            cells = {part: found[part][i][j] for part in ("similarity", "low", "high")}
+            numbers = {part: value if value is None else round(value, 4) for part, value in cells.items()}
             yield {"stage": _number(stage), "step": step, **numbers, **marks}
+
+
+def _beside(numbers: Numbers, name: str) -> Rows:
+    """Where our map, of the first seed, differs from the published one."""
+    for model in list(numbers.get(HARD, {}).values())[:1]:
+        for found in beside_published(model, name):
+            yield {"stage": found["layer"], **found}
+
+
+def _last_levels(numbers: Numbers) -> Rows:
+    """How close the last layer of every model comes to each algorithm."""
+    for run, seeds in numbers.items():
+        for seed, model in seeds.items():
+            for name in COMPARED:
+                found = cell(model, name)
+                label = run if len(seeds) == 1 else f"{run}, seed {seed}"
+                yield {"row": label, "series": name, "x": found.value, "low": found.low, "high": found.high}
+
+
+def _memory(numbers: Numbers) -> Rows:
+    """The same over the number of examples that a layer sees."""
+    windows = {run: int(run.split()[1]) for run in numbers if run.startswith("window ")}
+    for run, seen in ({**windows, MAIN: None} if windows else {}).items():
+        for model in list(numbers.get(run, {}).values())[:1]:
+            for name in COMPARED:
+                found, most = cell(model, name), model["verdict"]["examples"]
+                yield {"series": name, "x": seen or most, "y": found.value, "low": found.low, "high": found.high}
+
+
+def _errors_compared(numbers: Numbers) -> Rows:
+    """The error of the last layer of one model of each run, beside what algorithms leave."""
+    for run, seeds in numbers.items():
+        model = next(iter(seeds.values()))
+        *_, errors = model["verdict"]["errors_by_position"]["the model"].values()
+        yield from ({"series": run, "x": t, "y": error} for t, error in enumerate(errors))
+        if run == MAIN:
+            for name, step in (("Newton", 5), ("OnlineGradientDescent", 0), ("OrdinaryLeastSquares", 0)):
+                errors = model["verdict"]["errors_by_position"][name].get(str(step), ())
+                label = f"{name} {step}" if step else name
+                yield from ({"series": label, "x": t, "y": error} for t, error in enumerate(errors) if error > 1e-6)
 
 
 def _levels(model: Numbers) -> Rows:
@@ -137,7 +185,24 @@ def _filter_of(name: str, title: str, legend: str) -> Plan:
 
 
 def _map_of(name: str, title: str) -> Plan:
-    return lambda model: _map(model, name), _heat(title)
+    """As published."""
+    return lambda model: _map(model["published"]["maps"].get(name), model["published"]["stages"]), _heat(
+        f"Similarity of errors: {title}"
+    )
+
+
+def _other_map(name: str, measure: str, title: str) -> Plan:
+    """By another measure, as the instrument compares."""
+
+    def make(model: Numbers) -> Rows:
+        verdict = model["verdict"]
+        return _map(verdict["matches"].get(measure, {}).get(name), [found["stage"] for found in verdict["stages"]])
+
+    return make, _heat(title, measure)
+
+
+def _table_of(name: str, title: str) -> Plan:
+    return lambda numbers: _beside(numbers, name), lambda rows: charts.difference_map(rows, "layer", "step", title)
 
 
 def _by_examples_at(place: int, words: str) -> Plan:
@@ -160,10 +225,17 @@ PLANS: dict[str, Plan] = {
     **{f"filter-{name}": _filter_of(name, f"What {name} has solved", "step") for name in STEPS},
     "progress": (_progress, _curves("layer", "normalized error", AT_LAST, log_y=True)),
     "errors": (_errors, _curves("examples seen", "normalized error", "Errors (Fig. 1)", log_y=True, legend="layer")),
-    "newton": _map_of(NEWTON, "Newton (Fig. 3)"),
-    "descent": _map_of("gradient descent", "gradient descent (Fig. 8)"),
+    "newton": _map_of(NEWTON, "Newton (Fig. 3, 11)"),
+    "descent": _map_of(DESCENT, "gradient descent (Fig. 8, 12)"),
+    "descent-linear": _map_of(f"{DESCENT}, linear grid", "gradient descent, linear grid (Fig. 3, 6)"),
+    "descent-random": _map_of(f"{DESCENT}, random start", "gradient descent, random start"),
     "conjugate": _map_of("conjugate gradients", "conjugate gradients"),
+    "chebyshev": _map_of("Chebyshev", "Chebyshev"),
+    "heavy-ball": _map_of("heavy ball", "heavy ball"),
     "plus-plus": _map_of("GD++", "GD++"),
+    "newton-weights": _other_map("Newton", "weights", "Induced weights: Newton (Fig. 7, 13)"),
+    "descent-weights": _other_map("GradientDescent", "weights", "Induced weights: gradient descent (Fig. 7, 13)"),
+    "newton-decodability": _other_map("Newton", "decodability", "Decodability: Newton"),
     "levels": (
         _levels,
         _curves("layer", "similarity of errors", "Best similarity of each layer (Fig. 9)", legend="to"),
@@ -178,4 +250,20 @@ PLANS: dict[str, Plan] = {
         _curves("step", "matching step", "Algorithms by each other", log_x=True, log_y=True, legend="of"),
     ),
     "patched": (_patched, _curves("after layer", "share that survives", "A foreign answer, planted after a layer")),
+}
+ACROSS: dict[str, Plan] = {
+    "table-newton": _table_of("newton", "Ours minus published, ill-conditioned: Newton (Fig. 12)"),
+    "table-descent": _table_of("gd", "Ours minus published, ill-conditioned: gradient descent (Fig. 12)"),
+    "across": (
+        _last_levels,
+        lambda rows: charts.dots(rows, "similarity of errors", "The last layer of every model (Table 1)", "to"),
+    ),
+    "errors-compared": (
+        _errors_compared,
+        _curves("examples seen", "normalized error", "Errors of the models (Fig. 5)", log_y=True, legend="of"),
+    ),
+    "memory": (
+        _memory,
+        _curves("examples that a layer sees", "similarity of errors", "Does memory decide?", legend="to"),
+    ),
 }
