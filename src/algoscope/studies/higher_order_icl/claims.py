@@ -137,6 +137,17 @@ CLAIMS = (
         "induced weights of the last layer, against the mean of n = d/2 and 3d/2",
     ),
     Claim(
+        "hard-newton-linear",
+        "On ill-conditioned data, too, the matching Newton step grows by about 3 a layer, linearly.",
+        "§4.2, Fig. 12",
+        grows("Newton", "linear", run=HARD, at_least=2.5, at_most=3.5),
+        3.0,
+        "each step scaled to the stage",
+        headline=True,
+        what="steps a layer",
+        why="one seed of ours advances less.",
+    ),
+    Claim(
         "hard-newton-step",
         "On ill-conditioned data the last layer matches Newton at step 20 to 21.",
         "§4.2, Fig. 12",

@@ -55,11 +55,13 @@ def improves(numbers: Numbers) -> Finding | None:
     return sober(models, Finding.judged(values, at_least=0.0)) if values else None
 
 
-def grows(algorithm: str, law: str, by: str = "errors", **bounds: float) -> Callable[[Numbers], Finding | None]:
+def grows(
+    algorithm: str, law: str, by: str = "errors", run: str = MAIN, **bounds: float
+) -> Callable[[Numbers], Finding | None]:
     """How much the matching step grows a layer, and whether by that law; where another law is seen, it fails."""
 
     def judge(numbers: Numbers) -> Finding | None:
-        models, values, laws = list(numbers.get(MAIN, {}).values()), [], set()
+        models, values, laws = list(numbers.get(run, {}).values()), [], set()
         for model in models:
             places = {"errors": model["verdict"]["laws"], "weights": model["laws_by_weights"]}
             found = (places | {"published": model["published"]["laws"]})[by].get(algorithm)
