@@ -13,7 +13,7 @@ from algoscope.studies.higher_order_icl.findings import HARD, LSTM, MAIN, ONE_HE
 from algoscope.studies.higher_order_icl.measures import measure
 from algoscope.studies.study import Study, Training
 from algoscope.tasks import LinearRegression
-from algoscope.training import LAPTOP, PAPER, Preset, Settings
+from algoscope.training import LAPTOP, PAPER, Curriculum, Preset, Settings
 
 
 def trainings(
@@ -73,7 +73,8 @@ STUDY = Study(
                 LSTM,
                 PAPER.task,
                 Recurrent(layers=10, width=256),
-                replace(PAPER.settings, optimizer="adamw", precision="tf32"),
+                replace(PAPER.settings, optimizer="adamw", precision="tf32", curriculum=Curriculum(2, 5, 400)),
+                2e-3,
             ),
             seeds=(0, 1, 2),
             widths=(8, 16, 32, 64),
