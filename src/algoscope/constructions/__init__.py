@@ -1,5 +1,7 @@
 """Models whose weights are written by hand from a theorem: here the answer is known."""
 
+from algoscope.constructions.anatomy import Anatomy, anatomy
+from algoscope.constructions.moments import Term, moments, recursion
 from algoscope.constructions.newton import newton
 
-__all__ = ["newton"]
+__all__ = ["Anatomy", "Term", "anatomy", "moments", "newton", "recursion"]

@@ -5,26 +5,31 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from algoscope.models.network import Place
 from algoscope.models.transformer import Attention, Block, Mlp, TransformerNetwork
 
-Row = Mapping[str, Tensor]  # by place: a matrix from that place
+Row = Mapping[str, Tensor]  # by place: a matrix from that place, or to it
 
 
 class Stream:
-    """Places of a residual stream, each some coordinates wide, one after the other."""
+    """Places of a residual stream, one after the other: how wide each is, and what it holds."""
 
-    def __init__(self, **widths: int) -> None:
-        self.places: dict[str, slice] = {}
+    def __init__(self, **places: tuple[int, str]) -> None:
+        self.places: dict[str, Place] = {}
         self.width = 0
-        for name, width in widths.items():
-            self.places[name] = slice(self.width, self.width + width)
+        for name, (width, holds) in places.items():
+            self.places[name] = Place(slice(self.width, self.width + width), holds)
             self.width += width
 
     def __getitem__(self, name: str) -> slice:
-        return self.places[name]
+        return self.places[name].where
 
     def size(self, name: str) -> int:
-        return self.places[name].stop - self.places[name].start
+        return self[name].stop - self[name].start
+
+
+def one(size: int) -> Tensor:
+    return torch.eye(size, dtype=torch.float64)
 
 
 @torch.no_grad()
@@ -56,12 +61,11 @@ def write_linear_mlp(block: nn.Module, stream: Stream, changes: Mapping[tuple[st
     assert isinstance(block, Block)
     assert isinstance(block.mlp, Mlp)
     up, down, used = block.mlp.up.weight, block.mlp.down.weight, 0
-    for source in dict.fromkeys(source for _, source in changes):
+    for source in dict.fromkeys(source for (_, source), factor in changes.items() if factor):
         size = stream.size(source)
-        identity = torch.eye(size, dtype=up.dtype)
         for sign in (1.0, -1.0):
             rows = slice(used, used + size)
-            up[rows, stream[source]] = sign * identity
+            up[rows, stream[source]] = sign * one(size)
             for target in (target for target, other in changes if other == source):
-                down[stream[target], rows] = sign * changes[target, source] * identity
+                down[stream[target], rows] = sign * changes[target, source] * one(size)
             used += size

@@ -7,13 +7,21 @@ own.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection
-from typing import cast
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import NamedTuple, cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
+
+
+class Place(NamedTuple):
+    """Coordinates of a stream, and what they hold."""
+
+    where: slice
+    holds: str
 
 
 class Network(nn.Module, ABC):
@@ -24,6 +32,7 @@ class Network(nn.Module, ABC):
 
     stages: tuple[str, ...]
     blocks: nn.ModuleList  # of one form: what is compiled for one serves all
+    places: Mapping[str, Place] = MappingProxyType({})  # of its stream, by name, where they are known
     side_by_side: bool = True  # whether parameters may carry a leading axis of members; if not, members take turns
 
     @abstractmethod
