@@ -7,7 +7,7 @@ import torch
 
 import algoscope as ag
 from algoscope.algorithms import Algorithm
-from algoscope.models import Model, Network, Recurrent, Transformer
+from algoscope.models import AlgoFormer, Model, Network, Recurrent, Transformer
 from algoscope.tasks import LinearRegression, Task
 from algoscope.trace import Prompts
 
@@ -53,6 +53,10 @@ MODELS: list[Model] = [
     Transformer(layers=2, heads=2, width=8, mask=2, activation="bilinear", mlp_ratio=1.5),
     Transformer(layers=2, heads=1, width=8, attention="linear", mlp_ratio=0.0, norm="none", positions="none"),
     Transformer(layers=1, heads=2, width=8, attention="relu", positions="given"),
+    Transformer(layers=2, heads=2, width=8, sink=True),
+    AlgoFormer(layers=1, heads=2, width=8, loops=3),
+    AlgoFormer(layers=2, heads=2, width=8, loops=2, pre=0, post=2, injection="pre", norm="none", activation="relu"),
+    AlgoFormer(layers=1, heads=1, width=8, loops=2, injection="prompt", sink=True),
     Recurrent(layers=3, width=8),
     Recurrent(layers=1, width=1),
 ]

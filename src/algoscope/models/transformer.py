@@ -1,7 +1,7 @@
 """The transformer: a decoder in the style of GPT-2 over token vectors, with the options that the studies need."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -32,7 +32,7 @@ class Transformer(Model):
     "softmax" of its scores, or by "relu" or "linear" scores over the number of visible tokens. `mask`: "causal",
     "full", or a number w, which lets a token see itself and the w − 1 tokens before it. `norm`: LayerNorm "before"
     each part and at the end, "after" each part, or "none". `positions`: "learned", "given" to the network by
-    `give_positions`, or "none".
+    `give_positions`, or "none". `sink` puts a blank token before the others, which all may see and nobody reads.
     """
 
     layers: int = 12
@@ -44,6 +44,7 @@ class Transformer(Model):
     mask: Literal["causal", "full"] | int = "causal"
     norm: Literal["before", "after", "none"] = "before"
     positions: Literal["learned", "given", "none"] = "learned"
+    sink: bool = False
 
     def __post_init__(self) -> None:
         arguments.integer("layers", self.layers, 0)
@@ -63,6 +64,11 @@ class Transformer(Model):
         arguments.choice("norm", self.norm, NORMS)
         arguments.choice("positions", self.positions, POSITIONS)
 
+    @property
+    def depth(self) -> int:
+        """How many blocks it has."""
+        return self.layers
+
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "TransformerNetwork":
         return TransformerNetwork(self, inputs, outputs, length, generator)
 
@@ -72,24 +78,27 @@ class TransformerNetwork(Network):
 
     def __init__(self, model: Transformer, inputs: int, outputs: int, length: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.length = length
+        self.length, self.sink, places = length, model.sink, length + model.sink
         self.read_in = Linear(inputs, model.width)
         self.positions: Tensor | None
         if model.positions == "learned":
-            self.positions = nn.Parameter(torch.empty(length, model.width))
+            self.positions = nn.Parameter(torch.empty(places, model.width))
             draw_normal(self.positions, INITIAL, generator)
         else:
-            self.register_buffer("positions", torch.zeros(length, model.width) if model.positions == "given" else None)
+            self.register_buffer("positions", torch.zeros(places, model.width) if model.positions == "given" else None)
         draw_linear(self.read_in, generator)
-        self.blocks = nn.ModuleList(Block(model, generator) for _ in range(model.layers))
+        self.blocks = nn.ModuleList(Block(model, generator) for _ in range(model.depth))
         self.norm = Norm(model.width) if model.norm == "before" else nn.Identity()
         self.read_out = Linear(model.width, outputs)
         draw_linear(self.read_out, generator)
-        names = ("embedding", *(f"layer {i + 1}" for i in range(model.layers)))
-        self.stages = (*names, "norm") if model.norm == "before" else names
+        self.normed = model.norm == "before"
+        self.name_stages(f"layer {i + 1}" for i in range(model.layers))
 
-    def give_positions(self, positions: Float[Tensor, "length width"]) -> None:
-        """Sets the position vectors of a network with positions "given"."""
+    def name_stages(self, names: Iterable[str]) -> None:
+        self.stages = ("embedding", *names, *(["norm"] if self.normed else []))
+
+    def give_positions(self, positions: Float[Tensor, "places width"]) -> None:
+        """Sets the position vectors of a network with positions "given"; that of a sink comes first."""
         if self.positions is None or isinstance(self.positions, nn.Parameter):
             raise ValueError("give_positions needs a Transformer(positions='given')")
         if positions.shape != self.positions.shape:
@@ -105,18 +114,28 @@ class TransformerNetwork(Network):
             )
         self.check_stages(keep)
         state = self.read_in(tokens)
+        if self.sink:
+            state = functional.pad(state, (0, 0, 1, 0))
         if self.positions is not None:
-            places = self.positions[..., : tokens.shape[-2], :]
+            places = self.positions[..., : state.shape[-2], :]
             state = state + (places if places.ndim == 2 else places[:, None])  # of a population, each has its own
-        kept, stream = {"embedding": state} if "embedding" in keep else {}, (state,)
-        for name, block in zip(self.stages[1:], self.blocks, strict=False):
-            stream = block(*stream)
+        kept, stream = {"embedding": self._shown(state)} if "embedding" in keep else {}, (state,)
+        for name, stream in self.passes((state,)):
             if name in keep:
-                kept[name] = added(*stream)
-        state = self.norm(added(*stream))
+                kept[name] = self._shown(added(*stream))
+        state = self.norm(self._shown(added(*stream)))
         if "norm" in keep:
             kept["norm"] = state
         return self.read_out(state), kept
+
+    def passes(self, stream: tuple[Tensor, ...]) -> Iterator[tuple[str, tuple[Tensor, ...]]]:
+        """The stream after each stage between the embedding and the norm."""
+        for name, block in zip(self.stages[1:], self.blocks, strict=False):
+            stream = block(*stream)
+            yield name, stream
+
+    def _shown(self, state: Tensor) -> Tensor:
+        return state[..., 1:, :] if self.sink else state
 
 
 class Block(nn.Module):
