@@ -1,0 +1,186 @@
+"""What looped transformers that regress have in common (Gao et al., Appendix A.1): full attention with softmax.
+
+A softmax spreads one unit of attention over the tokens. A blank token with a score of C takes nearly all of it, and
+what is left to token i is e^−C exp(score): values e^C times as large then come back as Σ_i v_i exp(score_i). With
+scores ±c s_i, two heads whose difference is taken give
+
+    Σ_i v_i (exp(c s_i) − exp(−c s_i)) = 2c Σ_i v_i s_i + O(c³),
+
+a sum over examples as exact as c is small, until rounding, of size ε/c, takes over. A large C makes the rest, of
+size N e^−C, vanish. What the blank token itself holds comes back e^C times as large: it must stay zero to the last bit,
+which the proofs leave open, so it looks at nobody else. Copies are made by scores T(1 − (i + offset − j)²); tokens that
+should not copy look at the blank one.
+
+In the papers x and y stand in coordinates of their own; here, as in all of this project, they share them, so one layer
+more comes first that brings each example together. And since predictions are read at x itself, no last layer has to
+carry them elsewhere.
+"""
+
+import math
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from algoscope import arguments
+from algoscope.constructions.stream import Stream, clear, one, write_head, write_linear_mlp
+from algoscope.models import AlgoFormer
+from algoscope.models.algoformer import AlgoFormerNetwork
+from algoscope.tasks import LinearRegression
+
+SHARP = 60.0  # T: how much closer the right token is than any other; e^−60 is far below rounding
+ASIDE = 1000.0  # how much more who is no x looks at the blank token: the others' shares are zero, not only small
+SMALL, LARGE = 6e-6, 40.0  # c, for scores of size 1, and C: about the best in float64 (ε^⅓)
+
+
+class Looped:
+    """A network in float64 whose first layer gathers the examples and whose others are blank, and how to fill these.
+
+    Layers count from the first of `pre`; there are two heads.
+    """
+
+    def __init__(
+        self,
+        task: LinearRegression,
+        pre: int,
+        post: int,
+        loops: int,
+        small: float,
+        large: float,
+        **places: tuple[int, str],
+    ) -> None:
+        arguments.integer("loops", loops, 0)
+        arguments.number("small", small, strict=True)
+        arguments.number("large", large, strict=True)
+        self.small, self.large = small, large
+        self.stream = stream = Stream(
+            token=(task.inputs, "the token as it is given"),
+            x=(task.dim, "x, at its token"),
+            y=(task.targets, "y of an example, at the token of its x"),
+            **places,
+            place=(3, "the place i of a token, as (i, i², 1)"),
+            point=(1, "1 at the tokens of x"),
+            test=(1, "1 at the test point"),
+            blank=(1, "1 at the blank token"),
+            all=(1, "1 everywhere"),
+        )
+        size = max(-(-stream.width // 2), task.dim + 1, 4)  # of a head
+        hidden = 2 * sum(stream.size(name) for name in ("x", "y", *places))  # what an MLP may read
+        model = AlgoFormer(
+            layers=1, pre=pre, post=post, loops=loops, heads=2, width=2 * size, mlp_ratio=hidden / (2 * size),
+            activation="relu", attention="softmax", mask="full", norm="none", positions="given", sink=True,
+        )  # fmt: skip
+        self.network: AlgoFormerNetwork = model.build(task.inputs, task.outputs, task.length, torch.Generator())
+        self.network.double().eval()
+        clear(self.network)
+        with torch.no_grad():
+            self.network.read_in.weight[stream["token"]] = one(task.inputs)
+        self.network.give_positions(_positions(task, stream, 2 * size))
+        self.network.places = stream.places
+        self._copy(0, 0.0, "x", {"point": 1.0})
+        self._copy(1, 1.0, "y", {"point": 1.0, "test": -1.0})
+
+    def _copy(self, head: int, offset: float, target: str, askers: Mapping[str, float]) -> None:
+        """The place `target` of the askers takes what the token some places on was given."""
+        taken = one(self.stream.size("token"))[: self.stream.size(target)]
+        aside = ASIDE * one(4)[:, 3:]  # to the blank token, for all others
+        ask = {name: -sign * aside for name, sign in askers.items()}
+        ask |= {"all": aside, "place": SHARP * torch.nn.functional.pad(_match(offset), (0, 0, 0, 1))}
+        answer = {"place": one(4)[:, :3], "blank": one(4)[:, 3:]}
+        put = {target: one(len(taken))}
+        write_head(self.network.blocks[0], head, self.stream, ask, answer, {"token": taken}, put)
+
+    def sum_over_examples(
+        self, layer: int, asker: str, carried: str, target: str, factor: float = 1.0, size: float = 1.0
+    ) -> None:
+        """target_j += factor · Σ_i carried_i (x_i · asker_j), by both heads, where these scores are of some size."""
+        dim, values, small = self.stream.size("x"), one(self.stream.size(carried)), self.small / size
+        same, lift = one(dim + 1)[:, :dim], one(dim + 1)[:, dim:]
+        for head, sign in enumerate((1.0, -1.0)):
+            ask = {asker: sign * small * same, "all": (1 + ASIDE) * lift, "point": -ASIDE * lift}
+            answer = {"x": same, "blank": self.large * lift, "test": -SHARP * lift}
+            carry, put = {carried: math.exp(self.large) * values}, {target: sign * factor / (2 * small) * values}
+            write_head(self.network.blocks[layer], head, self.stream, ask, answer, carry, put)
+
+    def mlp(self, layer: int, changes: Mapping[tuple[str, str], float]) -> None:
+        write_linear_mlp(self.network.blocks[layer], self.stream, changes)
+
+    def read(self, place: str) -> None:
+        """The predictions stand there."""
+        with torch.no_grad():
+            self.network.read_out.weight[:, self.stream[place]] = one(self.stream.size(place))
+
+
+def _positions(task: LinearRegression, stream: Stream, width: int) -> Float[Tensor, "places width"]:
+    """That of the blank token first."""
+    positions = torch.zeros(task.length + 1, width, dtype=torch.float64)
+    i = torch.arange(task.length, dtype=torch.float64)
+    positions[1:, stream["place"]] = torch.stack([i, i.square(), torch.ones_like(i)], dim=1)
+    positions[1::2, stream["point"]] = 1.0
+    positions[-1, stream["test"]] = 1.0
+    positions[0, stream["blank"]] = 1.0
+    positions[:, stream["all"]] = 1.0
+    return positions
+
+
+def _match(offset: float) -> Float[Tensor, "3 3"]:
+    """What to ask, given (i, i², 1), so that (j, j², 1) answers with 1 − (i + offset − j)²."""
+    return torch.tensor(
+        [[2.0, 0.0, 2 * offset], [0.0, 0.0, -1.0], [-2 * offset, -1.0, 1 - offset**2]], dtype=torch.float64
+    )
+
+
+def gradient_descent(
+    dim: int,
+    examples: int,
+    loops: int,
+    rate: float,
+    ridge: float = 0.0,
+    targets: int = 1,
+    small: float = SMALL,
+    large: float = LARGE,
+) -> AlgoFormerNetwork:
+    """A step of gradient descent a loop, from A = 0 (Lemma A.2, and Theorem 3.1 without a representation).
+
+    One layer with two heads is looped. Every token j of an x carries the residual r_j = A x_j − y_j (at the test point
+    there is no y, so it is the prediction), and since A ← A − η(Σ_i r_i x_iᵀ + ρA),
+
+        r_j ← r_j − η Σ_i r_i (x_i · x_j) − ηρ (r_j + y_j).
+
+    `rate` η multiplies the sum over the examples, not the mean; `ridge` is ρ. `small` and `large` are c and C.
+    """
+    task = LinearRegression(dim=dim, examples=examples, targets=targets)
+    arguments.number("rate", rate, strict=True)
+    arguments.number("ridge", ridge)
+    written = Looped(task, 1, 0, loops, small, large, r=(targets, "A x − y, at the token of x"))
+    written.mlp(0, {("r", "y"): -1.0})
+    shrunk = 1 - rate * ridge
+    if shrunk <= 0:
+        raise ValueError(f"rate times ridge must be below 1, got {rate * ridge}")
+    written.sum_over_examples(1, "x", "r", "r", -rate / shrunk, size=float(dim))
+    written.mlp(1, {("r", "r"): shrunk - 1, ("r", "y"): shrunk - 1})  # also of what attention has just added
+    written.read("r")
+    return written.network
+
+
+def looped_newton(
+    dim: int, examples: int, loops: int, alpha: float, small: float = SMALL, large: float = LARGE
+) -> AlgoFormerNetwork:
+    """A step of Iterative Newton a loop, from M = αS (Lemma A.4 and Theorem 4.1).
+
+    One layer with two heads is looped; two layers before it gather and start, one after it predicts. Every token j of
+    an x carries u_j = M x_j. Attention takes half of Σ_i u_i (x_i·u_j) away, and the MLP doubles what is left.
+    """
+    arguments.number("alpha", alpha, strict=True)
+    task = LinearRegression(dim=dim, examples=examples)
+    written = Looped(
+        task, 2, 1, loops, small, large,
+        u=(dim, "M x, at the token of x"), prediction=(1, "the prediction, which is read out"),
+    )  # fmt: skip
+    written.sum_over_examples(1, "x", "x", "u", alpha, size=float(dim))
+    written.sum_over_examples(2, "u", "u", "u", -0.5)
+    written.mlp(2, {("u", "u"): 1.0})
+    written.sum_over_examples(3, "u", "y", "prediction")
+    written.read("prediction")
+    return written.network

@@ -1,0 +1,119 @@
+"""The looped transformers written by hand against their algorithms, loop by loop, and as controls of the instrument."""
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import algoscope as ag
+from algoscope.constructions import anatomy, gradient_descent, looped_newton
+from algoscope.models.transformer import added
+
+TASK = ag.tasks.LinearRegression(dim=5, examples=12)
+PROMPTS = TASK.sample(8, seed=0)
+
+
+@torch.no_grad()
+def shown(network, stage, task=TASK, prompts=PROMPTS):
+    """What the network's own read-out finds at a stage, for the test point."""
+    states = network.run(task.encode(prompts.x, prompts.y), [stage])[1]
+    return task.read(network.read_out(states[stage]))[:, -1]
+
+
+def off(found, exact):
+    return float((found - exact).norm() / exact.norm())
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    dim=st.integers(1, 8),
+    examples=st.integers(1, 20),
+    targets=st.integers(1, 3),
+    loops=st.integers(1, 12),
+    ridge=st.sampled_from([0.0, 0.5]),
+    seed=st.integers(0, 10**6),
+)
+@example(dim=20, examples=40, targets=1, loops=20, ridge=0.0, seed=0)
+def test_every_loop_is_a_step_of_gradient_descent(dim, examples, targets, loops, ridge, seed):
+    task = ag.tasks.LinearRegression(dim, examples, targets=targets)
+    prompts = task.sample(4, seed)
+    rate = 1 / (torch.linalg.matrix_norm(prompts.x[:, :-1], 2).max().item() ** 2 + ridge)
+    network = gradient_descent(dim, examples, loops, rate, ridge, targets)
+    exact = ag.algorithms.GradientDescent(loops, rate=rate, ridge=ridge).trace(prompts).values[:, :, -1]
+    for loop in range(1, loops + 1):
+        assert off(shown(network, f"loop {loop}", task, prompts), exact[loop]) < 1e-8
+
+
+@pytest.mark.parametrize("loops", [1, 4, 8, 16])
+def test_every_loop_is_a_step_of_newton(loops):
+    network = looped_newton(5, 12, 3, alpha=1e-4)
+    network.run_loops(loops)
+    exact = ag.algorithms.Newton([loops], start=1e-4).trace(PROMPTS).values[0, :, -1]
+    assert off(shown(network, "post"), exact) < 1e-7
+
+
+def test_it_is_as_exact_as_c_is_small_until_rounding_takes_over():
+    exact = ag.algorithms.GradientDescent([6], rate=0.02).trace(PROMPTS).values[0, :, -1]
+    errors = {
+        c: off(shown(gradient_descent(5, 12, 6, 0.02, small=c), "loop 6"), exact)
+        for c in (1e-1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9)
+    }
+    assert errors[1e-1] / errors[1e-2] == pytest.approx(100, rel=0.05)  # what is left is of third order in c
+    assert errors[1e-2] / errors[1e-3] == pytest.approx(100, rel=0.05)
+    assert errors[1e-5] < 1e-8
+    assert errors[1e-9] > 10 * errors[1e-7] > 10 * errors[1e-5]  # ε/c
+
+
+def test_it_is_as_exact_as_e_to_the_minus_c_is_small():
+    exact = ag.algorithms.GradientDescent([1], rate=0.02).trace(PROMPTS).values[0, :, -1]
+    errors = [off(shown(gradient_descent(5, 12, 1, 0.02, large=c), "loop 1"), exact) for c in (5.0, 10.0, 15.0)]
+    assert errors[0] / errors[1] == pytest.approx(2.718281828**5, rel=0.2)
+    assert errors[1] / errors[2] == pytest.approx(2.718281828**5, rel=0.2)
+
+
+def test_the_blank_token_stays_blank():
+    """It would come back e^C times as large."""
+    network, seen = looped_newton(5, 12, 8, alpha=1e-4), []
+    network.blocks[2].register_forward_hook(lambda module, given, left: seen.append(added(*left)))
+    with torch.no_grad():
+        network(TASK.encode(PROMPTS.x, PROMPTS.y))
+    assert len(seen) == 8
+    for state in seen:
+        assert not state[:, 0, network.places["u"].where].any()
+        assert state[:, 1, network.places["u"].where].any()
+
+
+def test_layers_and_heads_are_those_of_the_lemmas():
+    for network, pre, post in ((gradient_descent(5, 12, 3, 0.01), 1, 0), (looped_newton(5, 12, 3, 1e-4), 2, 1)):
+        assert [len(network.blocks), network.borders] == [pre + 1 + post, (pre, pre + 1)]
+        assert network.get_submodule(f"blocks.{pre}.attention").heads == 2
+    assert ("layer 2", "head 2", "x and point and all asks x and test and blank, carries r to r") in anatomy(
+        gradient_descent(5, 12, 3, 0.01)
+    ).parts
+
+
+def test_the_instrument_names_gradient_descent_loop_by_loop():
+    rate = 0.01
+    algorithms = [
+        ag.algorithms.GradientDescent(12, rate=rate),
+        ag.algorithms.Newton(10),
+        ag.algorithms.ConjugateGradients(5),
+        ag.algorithms.OrdinaryLeastSquares(),
+    ]
+    network = gradient_descent(5, 12, 6, rate)
+    verdict = ag.identify(network, TASK, algorithms=algorithms, positions=12, weights=False)
+    found = {str(stage.stage): stage for stage in verdict.stages}
+    assert found["embedding"].null
+    assert found["pre"].null
+    for loop in range(1, 7):
+        assert found[f"loop {loop}"].agreed == (("GradientDescent", loop),)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match="rate times ridge must be below 1"):
+        gradient_descent(2, 3, 1, rate=1.0, ridge=2.0)
+    with pytest.raises(ValueError, match="small must be a finite number > 0"):
+        gradient_descent(2, 3, 1, rate=1.0, small=0.0)
+    with pytest.raises(ValueError, match="loops"):
+        looped_newton(2, 3, -1, alpha=1.0)
