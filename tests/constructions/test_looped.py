@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import algoscope as ag
-from algoscope.constructions import anatomy, gradient_descent, looped_newton
+from algoscope.constructions import anatomy, gradient_descent, looped_newton, representation_regression
 from algoscope.models.transformer import added
 
 TASK = ag.tasks.LinearRegression(dim=5, examples=12)
@@ -117,3 +117,34 @@ def test_bad_arguments_are_named():
         gradient_descent(2, 3, 1, rate=1.0, small=0.0)
     with pytest.raises(ValueError, match="loops"):
         looped_newton(2, 3, -1, alpha=1.0)
+
+
+def leaky_mlp(matrices, x, slope):
+    for matrix in matrices:
+        x = torch.nn.functional.leaky_relu(x @ matrix.T, slope)
+    return x
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    widths=st.lists(st.integers(1, 7), min_size=2, max_size=4),
+    examples=st.integers(1, 15),
+    targets=st.integers(1, 2),
+    loops=st.integers(1, 8),
+    slope=st.sampled_from([0.0, 0.01, 0.3]),
+    seed=st.integers(0, 10**6),
+)
+def test_every_loop_is_a_step_of_gradient_descent_on_the_representation(widths, examples, targets, loops, slope, seed):
+    generator = torch.Generator().manual_seed(seed)
+    pairs = zip(widths[1:], widths, strict=False)
+    matrices = [torch.randn(to, of, generator=generator, dtype=torch.float64) * (2 / of) ** 0.5 for to, of in pairs]
+    task = ag.tasks.LinearRegression(widths[0], examples, targets=targets)
+    prompts = task.sample(3, seed)
+    features = ag.Prompts(leaky_mlp(matrices, prompts.x, slope), prompts.y)
+    rate = 1 / (torch.linalg.matrix_norm(features.x[:, :-1], 2).max().item() ** 2 + 1)
+    network = representation_regression(matrices, examples, loops, rate, slope, targets)
+    assert network.borders == (len(matrices) + 1, len(matrices) + 2)  # L + 1 layers before the loop, as stated
+    exact = ag.algorithms.GradientDescent(loops, rate=rate).trace(features).values[:, :, -1]
+    for loop in range(1, loops + 1):
+        found = shown(network, f"loop {loop}", task, prompts)
+        assert float((found - exact[loop]).norm()) <= 1e-8 * float(prompts.y.norm())

@@ -17,14 +17,14 @@ carry them elsewhere.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.constructions.stream import Stream, clear, one, write_head, write_linear_mlp
+from algoscope.constructions.stream import Stream, clear, one, write_head, write_leaky_mlp, write_linear_mlp
 from algoscope.models import AlgoFormer
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import LinearRegression
@@ -65,8 +65,9 @@ class Looped:
             blank=(1, "1 at the blank token"),
             all=(1, "1 everywhere"),
         )
-        size = max(-(-stream.width // 2), task.dim + 1, 4)  # of a head
-        hidden = 2 * sum(stream.size(name) for name in ("x", "y", *places))  # what an MLP may read
+        widest = max(stream.size(name) for name in ("x", *places))
+        size = max(-(-stream.width // 2), widest + 1, 4)  # of a head
+        hidden = max(2 * sum(stream.size(name) for name in ("x", "y", *places)), 4 * widest)  # what an MLP may need
         model = AlgoFormer(
             layers=1, pre=pre, post=post, loops=loops, heads=2, width=2 * size, mlp_ratio=hidden / (2 * size),
             activation="relu", attention="softmax", mask="full", norm="none", positions="given", sink=True,
@@ -92,19 +93,32 @@ class Looped:
         write_head(self.network.blocks[0], head, self.stream, ask, answer, {"token": taken}, put)
 
     def sum_over_examples(
-        self, layer: int, asker: str, carried: str, target: str, factor: float = 1.0, size: float = 1.0
+        self,
+        layer: int,
+        asker: str,
+        carried: str,
+        target: str,
+        factor: float = 1.0,
+        size: float = 1.0,
+        answerer: str = "x",
     ) -> None:
         """target_j += factor · Σ_i carried_i (x_i · asker_j), by both heads, where these scores are of some size."""
-        dim, values, small = self.stream.size("x"), one(self.stream.size(carried)), self.small / size
+        dim, values, small = self.stream.size(asker), one(self.stream.size(carried)), self.small / size
         same, lift = one(dim + 1)[:, :dim], one(dim + 1)[:, dim:]
         for head, sign in enumerate((1.0, -1.0)):
             ask = {asker: sign * small * same, "all": (1 + ASIDE) * lift, "point": -ASIDE * lift}
-            answer = {"x": same, "blank": self.large * lift, "test": -SHARP * lift}
+            answer = {answerer: same, "blank": self.large * lift, "test": -SHARP * lift}
             carry, put = {carried: math.exp(self.large) * values}, {target: sign * factor / (2 * small) * values}
             write_head(self.network.blocks[layer], head, self.stream, ask, answer, carry, put)
 
     def mlp(self, layer: int, changes: Mapping[tuple[str, str], float]) -> None:
         write_linear_mlp(self.network.blocks[layer], self.stream, changes)
+
+    def leaky_layer(self, layer: int, source: str, target: str, matrix: Float[Tensor, "to from"], slope: float) -> None:
+        """target = leaky ReLU(W source), exactly: it is ReLU(a) − slope·ReLU(−a), and what was there is taken away."""
+        changes = {(target, target): -1.0} if layer > 1 else {}
+        write_linear_mlp(self.network.blocks[layer], self.stream, changes)
+        write_leaky_mlp(self.network.blocks[layer], self.stream, source, target, matrix, slope)
 
     def read(self, place: str) -> None:
         """The predictions stand there."""
@@ -160,6 +174,43 @@ def gradient_descent(
         raise ValueError(f"rate times ridge must be below 1, got {rate * ridge}")
     written.sum_over_examples(1, "x", "r", "r", -rate / shrunk, size=float(dim))
     written.mlp(1, {("r", "r"): shrunk - 1, ("r", "y"): shrunk - 1})  # also of what attention has just added
+    written.read("r")
+    return written.network
+
+
+def representation_regression(
+    matrices: Sequence[Tensor],
+    examples: int,
+    loops: int,
+    rate: float,
+    slope: float = 0.01,
+    targets: int = 1,
+    small: float = SMALL,
+    large: float = LARGE,
+) -> AlgoFormerNetwork:
+    """Gradient descent on y = A Φ(x), a step a loop, where Φ is an MLP that is known (Theorem 3.1).
+
+    `matrices` are those of Φ, first to last, each followed by a leaky ReLU of the given `slope`. Of the layers before
+    the loop, the first gathers and each other is a layer of Φ, as the theorem states: L + 1 for L layers.
+    """
+    if not len(matrices) or any(w.ndim != 2 for w in matrices):
+        raise ValueError("matrices must be at least one matrix, the weights of the layers of a representation")
+    widths = [matrices[0].shape[1], *(len(w) for w in matrices)]
+    if any(w.shape[1] != width for w, width in zip(matrices, widths, strict=False)):
+        raise ValueError(f"matrices must fit each other, got {[list(w.shape) for w in matrices]}")
+    arguments.number("rate", rate, strict=True)
+    arguments.number("slope", slope)
+    task = LinearRegression(dim=widths[0], examples=examples, targets=targets)
+    widest = max(widths[1:])
+    written = Looped(
+        task, 1 + len(matrices), 0, loops, small, large,
+        features=(widest, "Φ(x) as far as it is made, at the token of x"), r=(targets, "A Φ(x) − y, at the token of x"),
+    )  # fmt: skip
+    written.mlp(0, {("r", "y"): -1.0})
+    for k, matrix in enumerate(matrices):
+        written.leaky_layer(1 + k, "features" if k else "x", "features", matrix.double(), slope)
+    last = 1 + len(matrices)
+    written.sum_over_examples(last, "features", "r", "r", -rate, size=float(widths[-1]), answerer="features")
     written.read("r")
     return written.network
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope.models.network import Place
@@ -60,12 +61,30 @@ def write_linear_mlp(block: nn.Module, stream: Stream, changes: Mapping[tuple[st
     """An MLP that adds factor times one place to another, exactly: a = ReLU(a) − ReLU(−a). Keys are (to, from)."""
     assert isinstance(block, Block)
     assert isinstance(block.mlp, Mlp)
-    up, down, used = block.mlp.up.weight, block.mlp.down.weight, 0
+    up, down = block.mlp.up.weight, block.mlp.down.weight
     for source in dict.fromkeys(source for (_, source), factor in changes.items() if factor):
         size = stream.size(source)
         for sign in (1.0, -1.0):
-            rows = slice(used, used + size)
+            rows = _free(block.mlp, size)
             up[rows, stream[source]] = sign * one(size)
             for target in (target for target, other in changes if other == source):
                 down[stream[target], rows] = sign * changes[target, source] * one(size)
-            used += size
+
+
+@torch.no_grad()
+def write_leaky_mlp(
+    block: nn.Module, stream: Stream, source: str, target: str, matrix: Float[Tensor, "to from"], slope: float
+) -> None:
+    """An MLP that adds leaky ReLU(W source) to the first coordinates of a place."""
+    assert isinstance(block, Block)
+    assert isinstance(block.mlp, Mlp)
+    for sign, factor in ((1.0, 1.0), (-1.0, -slope)):
+        rows = _free(block.mlp, len(matrix))
+        block.mlp.up.weight[rows, stream[source]][:, : matrix.shape[1]] = sign * matrix
+        block.mlp.down.weight[stream[target], rows][: len(matrix)] = factor * one(len(matrix))
+
+
+def _free(mlp: Mlp, count: int) -> slice:
+    """The first units that do nothing yet."""
+    used = int((mlp.down.weight != 0).any(0).sum())
+    return slice(used, used + count)
