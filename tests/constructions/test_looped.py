@@ -142,9 +142,10 @@ def test_every_loop_is_a_step_of_gradient_descent_on_the_representation(widths, 
     prompts = task.sample(3, seed)
     features = ag.Prompts(leaky_mlp(matrices, prompts.x, slope), prompts.y)
     rate = 1 / (torch.linalg.matrix_norm(features.x[:, :-1], 2).max().item() ** 2 + 1)
-    network = representation_regression(matrices, examples, loops, rate, slope, targets)
+    size = max(features.x.square().sum(-1).mean().item(), 1e-6)  # of the scores: c is to be small beside 1/size
+    network = representation_regression(matrices, examples, loops, rate, slope, targets, 6e-6 * widths[-1] / size)
     assert network.borders == (len(matrices) + 1, len(matrices) + 2)  # L + 1 layers before the loop, as stated
     exact = ag.algorithms.GradientDescent(loops, rate=rate).trace(features).values[:, :, -1]
     for loop in range(1, loops + 1):
         found = shown(network, f"loop {loop}", task, prompts)
-        assert float((found - exact[loop]).norm()) <= 1e-8 * float(prompts.y.norm())
+        assert float((found - exact[loop]).norm()) <= 1e-8 * float(prompts.y.norm() + exact[loop].norm())

@@ -130,9 +130,11 @@ def curves(
     Series that are numbers, such as layers, are colored in their order. An empty `legend` leaves it out.
     """
     numbered = all(isinstance(row["series"], int) for row in records)
-    colors = alt.Scale(scheme="viridis" if numbered else "tableau10")
+    many = len({row["series"] for row in records}) > 10
+    colors = alt.Scale(scheme="viridis" if numbered else "tableau20" if many else "tableau10")
     columns = 8 if numbered else 2  # words are long
-    shown = alt.Legend(title=legend, symbolOpacity=1, labelLimit=220, columns=columns) if legend else None
+    form = {"orient": "bottom", "direction": "horizontal", "columns": columns}
+    shown = alt.Legend(title=legend, symbolOpacity=1, labelLimit=220, **form) if legend else None
     least = 1 if all(isinstance(row["x"], int) for row in records) else 0
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(type="log") if log_y else alt.Scale(zero=False)
     axis = alt.Axis(gridOpacity=0.4)
