@@ -99,7 +99,7 @@ def test_train_chooses_the_model_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train"], "tasks: linear-regression; models: recurrent, transformer"),
+        (["train"], "tasks: linear-regression; models: algo-former, recurrent, transformer"),
         (["train", "sorting"], "tasks: linear-regression"),
         (["train", "linear-regression"], "--steps"),
         (["train", "linear-regression", "--steps", "5", "--dim", "x"], "--dim"),
