@@ -2,6 +2,7 @@
 
 from algoscope.constructions.anatomy import Anatomy, anatomy
 from algoscope.constructions.causal import causal_newton
+from algoscope.constructions.decoder import decoder_gradient_descent, quasi_orthogonal
 from algoscope.constructions.looped import gradient_descent, looped_newton, representation_regression
 from algoscope.constructions.moments import Term, moments, recursion
 from algoscope.constructions.newton import newton
@@ -11,10 +12,12 @@ __all__ = [
     "Term",
     "anatomy",
     "causal_newton",
+    "decoder_gradient_descent",
     "gradient_descent",
     "looped_newton",
     "moments",
     "newton",
+    "quasi_orthogonal",
     "recursion",
     "representation_regression",
 ]

@@ -18,6 +18,7 @@ carry them elsewhere.
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -39,6 +40,9 @@ class Looped:
 
     Layers count from the first of `pre`; there are two heads.
     """
+
+    mask: Literal["full", "causal"] = "full"
+    silent = "test"  # tokens that never answer
 
     def __init__(
         self,
@@ -66,11 +70,11 @@ class Looped:
             all=(1, "1 everywhere"),
         )
         widest = max(stream.size(name) for name in ("x", *places))
-        size = max(-(-stream.width // 2), widest + 1, 4)  # of a head
+        size = max(-(-stream.width // 2), 2 * widest + 4)  # of a head
         hidden = max(2 * sum(stream.size(name) for name in ("x", "y", *places)), 4 * widest)  # what an MLP may need
         model = AlgoFormer(
             layers=1, pre=pre, post=post, loops=loops, heads=2, width=2 * size, mlp_ratio=hidden / (2 * size),
-            activation="relu", attention="softmax", mask="full", norm="none", positions="given", sink=True,
+            activation="relu", attention="softmax", mask=self.mask, norm="none", positions="given", sink=True,
         )  # fmt: skip
         self.network: AlgoFormerNetwork = model.build(task.inputs, task.outputs, task.length, torch.Generator())
         self.network.double().eval()
@@ -79,15 +83,21 @@ class Looped:
             self.network.read_in.weight[stream["token"]] = one(task.inputs)
         self.network.give_positions(_positions(task, stream, 2 * size))
         self.network.places = stream.places
-        self._copy(0, 0.0, "x", {"point": 1.0})
-        self._copy(1, 1.0, "y", {"point": 1.0, "test": -1.0})
+        self.gather()
 
-    def _copy(self, head: int, offset: float, target: str, askers: Mapping[str, float]) -> None:
-        """The place `target` of the askers takes what the token some places on was given."""
+    def gather(self) -> None:
+        """x and y of each example to the token of x."""
+        self.copy(0, "x", {"point": 1.0})
+        self.copy(1, "y", {"point": 1.0, "test": -1.0}, offset=1.0)
+
+    def copy(
+        self, head: int, target: str, askers: Mapping[str, float], offset: float = 0.0, wanted: str = "place"
+    ) -> None:
+        """The place `target` of the askers, a sum of flags, takes what the token at a wanted place was given."""
         taken = one(self.stream.size("token"))[: self.stream.size(target)]
         aside = ASIDE * one(4)[:, 3:]  # to the blank token, for all others
-        ask = {name: -sign * aside for name, sign in askers.items()}
-        ask |= {"all": aside, "place": SHARP * torch.nn.functional.pad(_match(offset), (0, 0, 0, 1))}
+        ask = {name: ((name == "all") - askers.get(name, 0.0)) * aside for name in ("all", *askers)}
+        ask[wanted] = SHARP * torch.nn.functional.pad(match_places(offset), (0, 0, 0, 1))
         answer = {"place": one(4)[:, :3], "blank": one(4)[:, 3:]}
         put = {target: one(len(taken))}
         write_head(self.network.blocks[0], head, self.stream, ask, answer, {"token": taken}, put)
@@ -106,8 +116,9 @@ class Looped:
         dim, values, small = self.stream.size(asker), one(self.stream.size(carried)), self.small / size
         same, lift = one(dim + 1)[:, :dim], one(dim + 1)[:, dim:]
         for head, sign in enumerate((1.0, -1.0)):
-            ask = {asker: sign * small * same, "all": (1 + ASIDE) * lift, "point": -ASIDE * lift}
-            answer = {answerer: same, "blank": self.large * lift, "test": -SHARP * lift}
+            ask = {"all": (1 + ASIDE) * lift, "point": -ASIDE * lift}
+            ask[asker] = ask.get(asker, 0.0) + sign * small * same
+            answer = {answerer: same, "blank": self.large * lift, self.silent: -SHARP * lift}
             carry, put = {carried: math.exp(self.large) * values}, {target: sign * factor / (2 * small) * values}
             write_head(self.network.blocks[layer], head, self.stream, ask, answer, carry, put)
 
@@ -138,7 +149,7 @@ def _positions(task: LinearRegression, stream: Stream, width: int) -> Float[Tens
     return positions
 
 
-def _match(offset: float) -> Float[Tensor, "3 3"]:
+def match_places(offset: float) -> Float[Tensor, "3 3"]:
     """What to ask, given (i, i², 1), so that (j, j², 1) answers with 1 − (i + offset − j)²."""
     return torch.tensor(
         [[2.0, 0.0, 2 * offset], [0.0, 0.0, -1.0], [-2 * offset, -1.0, 1 - offset**2]], dtype=torch.float64
