@@ -56,7 +56,7 @@ def test_the_instrument_names_it_at_all_positions():
     for loops in (1, 4, 7):
         network.run_loops(loops)
         (found,) = instrument.identify(network, stages=["post"], weights=False).stages
-        assert found.agreed == (("GradientDescent", loops),)
+        assert found.agreed == ((f"GradientDescent(rate={rate})", loops),)
 
 
 @given(count=st.integers(1, 60))
