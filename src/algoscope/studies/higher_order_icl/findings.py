@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from algoscope.studies.higher_order_icl.measures import table
+from algoscope.studies.higher_order_icl.measures import NEWTON, table
 from algoscope.studies.higher_order_icl.published import beside_published
 from algoscope.studies.study import Finding, Numbers, Value
 
@@ -74,9 +74,11 @@ def grows(
         if not values:
             return None
         judged = Finding.judged(values, **bounds).verdict
-        other = not laws & {law, "undecided"}
-        verdict = judged if laws == {law} else "fails" if other or judged == "fails" else "undecided"
-        return sober(models, Finding(tuple(values), verdict))
+        if not laws & {law, "undecided"}:
+            judged = "fails"
+        elif len(values) < len(models) or (judged == "holds" and laws != {law}):
+            judged = "undecided"
+        return sober(models, Finding(tuple(values), judged))
 
     return judge
 
@@ -109,12 +111,22 @@ def step_of(name: str, stage: int = -1) -> Callable[[Model], Value | None]:
     return lambda model: best_step(model, name, stage)
 
 
-def ahead(one: str, other: str) -> Callable[[Model], Value]:
-    """How much closer the last layer is to one algorithm than to another, each at its best step, paired by prompt."""
+def ahead(one: str, other: str) -> Callable[[Model], Value | None]:
+    """How much closer the last layer is to one algorithm than to another, each at its best step, paired by prompt.
 
-    def find(model: Model) -> Value:
-        (row,) = table(model["published"], "duels", stage=f"{one} over {other}")
-        return Value(row["by"], row["low"], row["high"], row["n"])
+    Where the two have met only a third, the interval is as wide as both together.
+    """
+
+    def duel(model: Model, one: str, other: str) -> Value | None:
+        rows = table(model["published"], "duels", stage=f"{one} over {other}")
+        return Value(*(rows[0][part] for part in ("by", "low", "high", "n"))) if rows else None
+
+    def find(model: Model) -> Value | None:
+        direct = duel(model, one, other)
+        if direct is not None:
+            return direct
+        met, own = duel(model, NEWTON, other), duel(model, NEWTON, one)  # each was measured against this one
+        return minus(met, own) if met and own else None
 
     return find
 
@@ -216,13 +228,15 @@ def survives_late(model: Model) -> Value | None:
 
 
 def narrower(numbers: Numbers) -> Finding | None:
-    """How close width 16 comes to least squares; the claim needs that it falls short where width 32 does not."""
-    both = [(cell(a, "least squares"), cell(b, "least squares")) for a, b in pairs(numbers, "width 16", "width 32")]
+    """How close width 32 comes to least squares; the claim needs that it reaches it, and that width 16 falls short."""
+    models = pairs(numbers, "width 16", "width 32")
+    both = [(cell(a, "least squares"), cell(b, "least squares")) for a, b in models]
     if not both:
         return None
     holds = all(a.high < ENOUGH <= b.low for a, b in both)
     fails = all(a.low >= ENOUGH or b.high < ENOUGH for a, b in both)
-    return Finding(tuple(a for a, _ in both), "holds" if holds else "fails" if fails else "undecided")
+    found = Finding(tuple(b for _, b in both), "holds" if holds else "fails" if fails else "undecided")
+    return sober(itertools.chain(*models), found)
 
 
 def forgetful_window(numbers: Numbers) -> Finding | None:

@@ -124,7 +124,7 @@ def published(network: Network, reading: Reading, instrument: Instrument) -> dic
     if task.noise:
         others |= {"ridge": known.Ridge(), "Newton on S + λI": known.Newton(24, "2/frobenius", ridge=task.noise**2)}
     matches = {name: compare(plain, algorithm.trace(sample), "errors") for name, algorithm in others.items()}
-    pairs = [(NEWTON, name) for name in matches if name != NEWTON]
+    pairs = [(one, other) for one in ("Newton, start 1/frobenius", NEWTON) for other in matches if one != other]
     pairs += [(one, "least squares") for one in ("ridge", "Newton on S + λI") if one in matches]
     ahead = torch.stack([_at_best(matches[one]) - _at_best(matches[other]) for one, other in pairs], dim=1)
     laws = {name: plain_law(rate_law(matches[name])) for name in (NEWTON, DESCENT, "conjugate gradients")}
