@@ -4,7 +4,18 @@ import pytest
 import torch
 
 import algoscope as ag
+from algoscope import constructions
 from algoscope.constructions import anatomy, newton
+
+ALL = {
+    "newton": lambda: newton(2, 3, 2, 1e-3),
+    "moments": lambda: constructions.moments(2, 3, [1.0, 0.5]),
+    "gradient_descent": lambda: constructions.gradient_descent(2, 3, 2, 0.01, ridge=0.1),
+    "representation_regression": lambda: constructions.representation_regression([torch.eye(2)], 3, 2, 0.01),
+    "looped_newton": lambda: constructions.looped_newton(2, 3, 2, 1e-3),
+    "decoder_gradient_descent": lambda: constructions.decoder_gradient_descent(2, 3, 2, 0.01),
+    "causal_newton": lambda: constructions.causal_newton(2, 3, 1, 1e-3),
+}
 
 
 def test_it_names_every_place_and_who_writes_it():
@@ -45,3 +56,33 @@ def test_a_network_without_names_is_refused():
     network = ag.models.Transformer(1, 1, 8).build(2, 1, 5, torch.Generator())
     with pytest.raises(ValueError, match="network must be one whose places have names"):
         anatomy(network)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_construction_has_a_table_in_which_every_place_is_written(name):
+    network = ALL[name]()
+    found = anatomy(network)
+    assert {place for place, *_ in found.places} == set(network.places)
+    assert all(holds and written for _, _, holds, written in found.places)
+    assert all(does for _, _, does in found.parts)
+
+
+def test_products_of_two_places_are_told():
+    parts = anatomy(ALL["causal_newton"]()).parts
+    assert ("layer 3", "MLP", "changes sm by s·m; w by m·b") in parts
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("decoder_gradient_descent", "causal_newton")])
+def test_encoders_refuse_prompts_of_another_length(name):
+    """Their sums and their test point are fixed."""
+    with pytest.raises(ValueError, match="tokens must be 7, the length it was built for, got 5"):
+        ALL[name]()(torch.zeros(1, 5, 2, dtype=torch.float64))
+
+
+def test_decoders_take_shorter_prompts():
+    short = ag.tasks.LinearRegression(dim=2, examples=2).sample(3, seed=0)
+    tokens = ag.tasks.LinearRegression(dim=2, examples=2).encode(short.x, short.y)
+    exact = ag.algorithms.GradientDescent([2], rate=0.01).trace(short).values[0]
+    with torch.no_grad():
+        found = ALL["decoder_gradient_descent"]()(tokens)[:, ::2, 0]
+    torch.testing.assert_close(found, exact, rtol=1e-6, atol=1e-7)

@@ -51,7 +51,7 @@ def test_the_instrument_names_it_at_all_positions():
         ag.algorithms.ConjugateGradients(3),
         ag.algorithms.OnlineGradientDescent(),
     ]
-    instrument = Instrument(task, algorithms, prompts=200, fit_on=200)
+    instrument = Instrument(task, algorithms, prompts=800, fit_on=800)
     network = decoder_gradient_descent(3, 8, 1, rate)
     for loops in (1, 4, 7):
         network.run_loops(loops)

@@ -76,5 +76,5 @@ def test_chebyshev_is_one():
 def test_bad_coefficients_are_named():
     with pytest.raises(ValueError, match="coefficients must be at least one number"):
         moments(2, 3, [])
-    with pytest.raises(ValueError, match="coefficients must be a finite number"):
+    with pytest.raises(ValueError, match="coefficients must be finite numbers"):
         moments(2, 3, [1.0, float("nan")])

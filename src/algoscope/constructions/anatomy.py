@@ -1,11 +1,13 @@
 """What each part of a network that was written by hand does, read from its weights."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from algoscope.models import Network
+from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import Block, Mlp, TransformerNetwork
 
 
@@ -20,26 +22,41 @@ class Anatomy:
         return "\n\n".join(_aligned(rows) for rows in (self.places, self.parts))
 
 
+@torch.no_grad()
 def anatomy(network: Network) -> Anatomy:
     """Of a network whose places are named, as those of this room are."""
     if not isinstance(network, TransformerNetwork) or not network.places:
         raise ValueError("network must be one whose places have names, such as constructions.newton gives")
-    parts = [(f"layer {i + 1}", *row) for i, block in enumerate(network.blocks) for row in _parts(network, block)]
+    names = _names(network)
+    parts = [(name, *row) for name, block in zip(names, network.blocks, strict=True) for row in _parts(network, block)]
     writers: dict[str, list[str]] = {name: [] for name in network.places}
-    for name in _touched(network, network.read_in.weight):
-        writers[name].append("read-in")
-    for name in _touched(network, network.positions.T if network.positions is not None else None):
-        writers[name].append("positions")
-    for i, block in enumerate(network.blocks):
+    sources = {"read-in": network.read_in.weight, "positions": network.positions}
+    for writer, matrix in sources.items():
+        for place in _touched(network, matrix.T if matrix is not None and writer == "positions" else matrix):
+            writers[place].append(writer)
+    for name, block in zip(names, network.blocks, strict=True):
         assert isinstance(block, Block)
         mlp = [block.mlp.down.weight] if isinstance(block.mlp, Mlp) else []
-        for name in dict.fromkeys(n for w in (block.attention.output.weight, *mlp) for n in _touched(network, w)):
-            writers[name].append(str(i + 1))
+        for place in dict.fromkeys(n for w in (block.attention.output.weight, *mlp) for n in _touched(network, w)):
+            writers[place].append(name)
     places = [
-        (name, f"{place.where.start}–{place.where.stop - 1}", place.holds, _spans(writers[name]))
+        (name, f"{place.where.start}–{place.where.stop - 1}", place.holds, _together(writers[name]))
         for name, place in network.places.items()
     ]
     return Anatomy(tuple(places), tuple(parts))
+
+
+def _names(network: TransformerNetwork) -> list[str]:
+    """Of its blocks."""
+    if not isinstance(network, AlgoFormerNetwork):
+        return [f"layer {k + 1}" for k in range(len(network.blocks))]
+    begin, end = network.borders
+    looped = [f"loop, layer {k + 1}" if end - begin > 1 else "loop" for k in range(end - begin)]
+    return [
+        *(f"pre {k + 1}" for k in range(begin)),
+        *looped,
+        *(f"post {k + 1}" for k in range(len(network.blocks) - end)),
+    ]
 
 
 def _parts(network: TransformerNetwork, block: object) -> Iterator[tuple[str, str]]:
@@ -53,19 +70,30 @@ def _parts(network: TransformerNetwork, block: object) -> Iterator[tuple[str, st
             _touched(network, attention.queries_keys_values.weight[k * width : (k + 1) * width][own].T)
             for k in range(3)
         )
-        to = _touched(network, attention.output.weight[:, own])
-        if to:
+        to = attention.output.weight[:, own]
+        if _touched(network, to):
+            sign = "−" if float(to.sum()) < 0 else ""
+            put = " and ".join(_touched(network, to))
             words = " and ".join
-            yield f"head {head + 1}", f"{words(asks)} asks {words(answers)}, carries {words(carries)} to {words(to)}"
+            yield f"head {head + 1}", f"{words(asks)} asks {words(answers)}, carries {sign}{words(carries)} to {put}"
     if isinstance(block.mlp, Mlp):
-        down, up = block.mlp.down.weight, block.mlp.up.weight
-        told = []
-        for target, place in network.places.items():
-            sources = _touched(network, up[down[place.where].abs().sum(0) > 0].T)
-            if sources:
-                told.append(f"{target} by {', '.join(sources)}")
+        told = [f"{target} by {', '.join(sources)}" for target, sources in _changes(network, block.mlp) if sources]
         if told:
             yield "MLP", f"changes {'; '.join(told)}"
+
+
+def _changes(network: TransformerNetwork, mlp: Mlp) -> Iterator[tuple[str, list[str]]]:
+    """What each place is changed by: other places, or products of two of them."""
+    for target, place in network.places.items():
+        used = mlp.down.weight[place.where].abs().sum(0) > 0
+        if mlp.activation != "bilinear":
+            yield target, _touched(network, mlp.up.weight[used].T)
+            continue
+        left, right = (half[used] for half in mlp.up.weight.chunk(2))
+        pairs = [
+            (_touched(network, a[:, None]), _touched(network, b[:, None])) for a, b in zip(left, right, strict=True)
+        ]
+        yield target, list(dict.fromkeys(f"{'+'.join(a)}·{'+'.join(b)}" for a, b in pairs))
 
 
 def _touched(network: Network, rows: Tensor | None) -> list[str]:
@@ -75,19 +103,15 @@ def _touched(network: Network, rows: Tensor | None) -> list[str]:
     return [name for name, place in network.places.items() if bool((rows[place.where] != 0).any())]
 
 
-def _spans(writers: Iterable[str]) -> str:
-    """1, 2, 3, 5 as "layers 1–3, 5"."""
-    names = list(writers)
-    layers = [int(name) for name in names if name.isdigit()]
-    runs: list[list[int]] = []
-    for layer in layers:
-        if runs and runs[-1][-1] == layer - 1:
-            runs[-1].append(layer)
-        else:
-            runs.append([layer])
-    told = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
-    word = "layer" if len(layers) == 1 else "layers"
-    return ", ".join([*(name for name in names if not name.isdigit()), *([f"{word} {told}"] if told else [])])
+def _together(writers: Sequence[str]) -> str:
+    """layer 1, layer 2, layer 3 as "layers 1–3"."""
+    numbers = [int(name.removeprefix("layer ")) for name in writers if name.startswith("layer ")]
+    others = [name for name in writers if not name.startswith("layer ")]
+    if not numbers:
+        return ", ".join(others)
+    whole = numbers == list(range(numbers[0], numbers[-1] + 1))
+    told = f"{numbers[0]}–{numbers[-1]}" if whole and len(numbers) > 1 else ", ".join(map(str, numbers))
+    return ", ".join([*others, f"layer{'s' if len(numbers) > 1 else ''} {told}"])
 
 
 def _aligned(rows: Iterable[tuple[str, ...]]) -> str:

@@ -25,13 +25,22 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.constructions.stream import Stream, clear, one, write_head, write_leaky_mlp, write_linear_mlp
+from algoscope.constructions.stream import (
+    Stream,
+    clear,
+    match_places,
+    one,
+    write_head,
+    write_leaky_mlp,
+    write_linear_mlp,
+)
 from algoscope.models import AlgoFormer
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import LinearRegression
 
 SHARP = 60.0  # T: how much closer the right token is than any other; e^−60 is far below rounding
 ASIDE = 1000.0  # how much more who is no x looks at the blank token: the others' shares are zero, not only small
+MOST = 600.0
 SMALL, LARGE = 6e-6, 40.0  # c, for scores of size 1, and C: about the best in float64 (ε^⅓)
 
 
@@ -57,6 +66,8 @@ class Looped:
         arguments.integer("loops", loops, 0)
         arguments.number("small", small, strict=True)
         arguments.number("large", large, strict=True)
+        if large > MOST:
+            raise ValueError(f"large must be at most {MOST}, beyond which e^C is too large a number, got {large}")
         self.small, self.large = small, large
         self.stream = stream = Stream(
             token=(task.inputs, "the token as it is given"),
@@ -82,7 +93,7 @@ class Looped:
         with torch.no_grad():
             self.network.read_in.weight[stream["token"]] = one(task.inputs)
         self.network.give_positions(_positions(task, stream, 2 * size))
-        self.network.places = stream.places
+        self.network.places, self.network.whole = stream.places, self.mask == "full"
         self.gather()
 
     def gather(self) -> None:
@@ -149,13 +160,6 @@ def _positions(task: LinearRegression, stream: Stream, width: int) -> Float[Tens
     return positions
 
 
-def match_places(offset: float) -> Float[Tensor, "3 3"]:
-    """What to ask, given (i, i², 1), so that (j, j², 1) answers with 1 − (i + offset − j)²."""
-    return torch.tensor(
-        [[2.0, 0.0, 2 * offset], [0.0, 0.0, -1.0], [-2 * offset, -1.0, 1 - offset**2]], dtype=torch.float64
-    )
-
-
 def gradient_descent(
     dim: int,
     examples: int,
@@ -173,7 +177,8 @@ def gradient_descent(
 
         r_j ← r_j − η Σ_i r_i (x_i · x_j) − ηρ (r_j + y_j).
 
-    `rate` η multiplies the sum over the examples, not the mean; `ridge` is ρ. `small` and `large` are c and C.
+    `rate` η multiplies the sum over the examples, not the mean; `ridge` is ρ. `small` and `large` are c and C: c is
+    chosen for inputs of variance 1, and should be as many times smaller as scores x·x' are larger.
     """
     task = LinearRegression(dim=dim, examples=examples, targets=targets)
     arguments.number("rate", rate, strict=True)
@@ -204,8 +209,9 @@ def representation_regression(
     `matrices` are those of Φ, first to last, each followed by a leaky ReLU of the given `slope`. Of the layers before
     the loop, the first gathers and each other is a layer of Φ, as the theorem states: L + 1 for L layers.
     """
-    if not len(matrices) or any(w.ndim != 2 for w in matrices):
-        raise ValueError("matrices must be at least one matrix, the weights of the layers of a representation")
+    matrices = [torch.as_tensor(w, dtype=torch.float64) for w in matrices]
+    if not matrices or any(w.ndim != 2 or 0 in w.shape or not w.isfinite().all() for w in matrices):
+        raise ValueError("matrices must be at least one matrix of finite numbers, the weights of a representation")
     widths = [matrices[0].shape[1], *(len(w) for w in matrices)]
     if any(w.shape[1] != width for w, width in zip(matrices, widths, strict=False)):
         raise ValueError(f"matrices must fit each other, got {[list(w.shape) for w in matrices]}")
@@ -219,7 +225,7 @@ def representation_regression(
     )  # fmt: skip
     written.mlp(0, {("r", "y"): -1.0})
     for k, matrix in enumerate(matrices):
-        written.leaky_layer(1 + k, "features" if k else "x", "features", matrix.double(), slope)
+        written.leaky_layer(1 + k, "features" if k else "x", "features", matrix, slope)
     last = 1 + len(matrices)
     written.sum_over_examples(last, "features", "r", "r", -rate, size=float(widths[-1]), answerer="features")
     written.read("r")

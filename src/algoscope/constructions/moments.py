@@ -9,10 +9,10 @@ ball and Chebyshev are such recursions, and Horner's rule makes any sum of momen
 M_1 should be 2αS − α²S³, and M_2 = 4αS − 6α²S³ + 4α³S⁵ − α⁴S⁷.)
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from algoscope import arguments
 from algoscope.constructions.newton import check_sizes
 from algoscope.constructions.regression import Regression
 from algoscope.models.transformer import TransformerNetwork
@@ -33,8 +33,10 @@ def recursion(dim: int, examples: int, first: float, terms: Sequence[Term]) -> T
     The place `prediction` holds that of q_m after layer m + 2.
     """
     check_sizes(dim, examples, len(terms))
-    for number in (first, *(number for term in terms for number in term)):
-        arguments.number("coefficients", abs(number))
+    terms = [Term(*term) for term in terms]
+    numbers = [first, *(number for term in terms for number in term)]
+    if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers):
+        raise ValueError(f"coefficients must be finite numbers, got {numbers}")
     written = Regression(
         dim, examples, len(terms) + 2, q=(dim, "p(S)x, at the token of x"),
         before=(dim, "what q was a layer ago"), change=(dim, "Sq, until it is added"),

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from algoscope.constructions.stream import Stream, clear, one, write_head, write_linear_mlp
+from algoscope.constructions.stream import Stream, clear, match_places, one, write_head, write_linear_mlp
 from algoscope.models import Transformer
 from algoscope.tasks import LinearRegression
 
@@ -54,7 +54,7 @@ class Regression:
             self.network.read_in.weight[stream["token"]] = one(dim)
             self.network.read_out.weight[:, stream["prediction"]] = 1.0
         self.network.give_positions(_positions(task, stream, HEADS * size))
-        self.network.places = stream.places
+        self.network.places, self.network.whole = stream.places, True
         self._gather()
 
     def _gather(self) -> None:
@@ -62,7 +62,7 @@ class Regression:
             (("point", 0.0, "x"), ("example", 0.0, "key"), ("example", 1.0, "y"))
         ):
             taken = one(self.stream.size("token"))[: self.stream.size(target)]
-            ask = {"place": _match(offset), asker: SILENT * one(3)[:, 2:]}
+            ask = {"place": match_places(offset, SILENT), asker: SILENT * one(3)[:, 2:]}
             put = {target: self.length * one(len(taken))}  # attention divides by the number of tokens
             write_head(self.network.blocks[0], head, self.stream, ask, {"place": one(3)}, {"token": taken}, put)
 
@@ -91,10 +91,3 @@ def _positions(task: LinearRegression, stream: Stream, width: int) -> Float[Tens
     positions[::2, stream["point"]] = 1.0
     positions[:-1:2, stream["example"]] = 1.0
     return positions
-
-
-def _match(offset: float) -> Float[Tensor, "3 3"]:
-    """What to ask, given (i, i², 1), so that (j, j², 1) answers with 1 − (i + offset − j)², less SILENT."""
-    return torch.tensor(
-        [[2.0, 0.0, 2 * offset], [0.0, 0.0, -1.0], [-2 * offset, -1.0, 1 - offset**2 - SILENT]], dtype=torch.float64
-    )

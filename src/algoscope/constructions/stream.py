@@ -33,6 +33,13 @@ def one(size: int) -> Tensor:
     return torch.eye(size, dtype=torch.float64)
 
 
+def match_places(offset: float, less: float = 0.0) -> Float[Tensor, "3 3"]:
+    """What to ask, given (i, i², 1), so that (j, j², 1) answers with 1 − (i + offset − j)², less something."""
+    return torch.tensor(
+        [[2.0, 0.0, 2 * offset], [0.0, 0.0, -1.0], [-2 * offset, -1.0, 1 - offset**2 - less]], dtype=torch.float64
+    )
+
+
 @torch.no_grad()
 def clear(network: TransformerNetwork) -> None:
     """All weights to zero: a block then does nothing."""

@@ -76,6 +76,8 @@ class Transformer(Model):
 class TransformerNetwork(Network):
     """Stages: "embedding", "layer 1" … "layer L", and with norm "before" also "norm", which the read-out sees."""
 
+    whole = False  # whether it makes sense of prompts of its full length alone
+
     def __init__(self, model: Transformer, inputs: int, outputs: int, length: int, generator: torch.Generator) -> None:
         super().__init__()
         self.length, self.sink, places = length, model.sink, length + model.sink
@@ -108,9 +110,10 @@ class TransformerNetwork(Network):
     def run(
         self, tokens: Float[Tensor, "*batch length inputs"], keep: Collection[str] = ()
     ) -> tuple[Float[Tensor, "*batch length outputs"], dict[str, Float[Tensor, "*batch length width"]]]:
-        if tokens.shape[-2] > self.length:
+        if tokens.shape[-2] > self.length or (self.whole and tokens.shape[-2] != self.length):
+            least = "" if self.whole else "at most "
             raise ValueError(
-                f"tokens must be at most {self.length}, the length it was built for, got {tokens.shape[-2]}"
+                f"tokens must be {least}{self.length}, the length it was built for, got {tokens.shape[-2]}"
             )
         self.check_stages(keep)
         state = self.read_in(tokens)

@@ -268,7 +268,7 @@ CLAIMS = (
         "Width 32 suffices at 20 dimensions, width 16 does not.",
         "App. (later version)",
         narrower,
-        why="narrow models learn more slowly: width 16 has not learned at all in 22,000 steps; the paper's had 500,000.",
+        why="narrow models learn more slowly: width 16 has learned nothing in 22,000 steps; the paper's had 500,000.",
     ),
     Claim(
         "in-span",
