@@ -6,10 +6,12 @@ from algoscope.constructions.decoder import decoder_gradient_descent, quasi_orth
 from algoscope.constructions.looped import gradient_descent, looped_newton, representation_regression
 from algoscope.constructions.moments import Term, moments, recursion
 from algoscope.constructions.newton import newton
+from algoscope.constructions.written import Written
 
 __all__ = [
     "Anatomy",
     "Term",
+    "Written",
     "anatomy",
     "causal_newton",
     "decoder_gradient_descent",

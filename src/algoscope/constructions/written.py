@@ -1,0 +1,44 @@
+"""A construction as a model: it can be trained further, saved and loaded like any other."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from algoscope import arguments
+from algoscope.constructions.causal import causal_newton
+from algoscope.constructions.decoder import decoder_gradient_descent
+from algoscope.constructions.looped import gradient_descent, looped_newton
+from algoscope.constructions.newton import newton
+from algoscope.models import Model, Network
+from algoscope.models.transformer import TransformerNetwork
+
+WRITTEN: dict[str, Callable[..., TransformerNetwork]] = {
+    function.__name__: function
+    for function in (newton, gradient_descent, looped_newton, decoder_gradient_descent, causal_newton)
+}
+
+
+@dataclass(frozen=True)
+class Written(Model):
+    """The network that a function of this room writes, given its name and its arguments in order.
+
+    `Written("causal_newton", (3, 10, 6, 1e-3))` begins where `causal_newton(3, 10, 6, 1e-3)` is. Train it with
+    precision "fp64": what is exact by small differences is lost in 32 bits.
+    """
+
+    function: str
+    given: tuple[int | float, ...]
+
+    def __post_init__(self) -> None:
+        arguments.choice("function", self.function, WRITTEN)
+
+    def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> Network:
+        network = WRITTEN[self.function](*self.given)
+        own = (network.read_in.in_features, network.read_out.out_features, network.length)
+        if own != (inputs, outputs, length):
+            named = f"{self.function}{self.given}"
+            raise ValueError(
+                f"{named} takes tokens, outputs and length {own}, the task has {(inputs, outputs, length)}"
+            )
+        return network
