@@ -167,7 +167,10 @@ class Block(nn.Module):
 
 def added(state: Tensor, *terms: Tensor) -> Tensor:
     """A state and what a part of the network adds to it."""
-    return cast(Tensor, Added.apply(state, biased(*terms))) if terms else state
+    if not terms:
+        return state
+    part = biased(*terms)
+    return state + part if part.dtype == state.dtype else cast(Tensor, Added.apply(state, part))
 
 
 class Added(torch.autograd.Function):
@@ -228,11 +231,12 @@ def mix(
     """What each token gathers, in plain products."""
     visible, heads = visible_tokens(q.shape[-2], mask, q.device), q.shape[:2]
     q, k, v = (part.flatten(0, 1) for part in (q, k, v))
-    scores = torch.bmm(q / math.sqrt(q.shape[-1]), k.mT)
+    scale = 1 / math.sqrt(q.shape[-1])
     if kind == "softmax":
-        scores += torch.zeros_like(visible, dtype=q.dtype).masked_fill(~visible, -torch.inf)
-        weights = scores.softmax(-1)
+        hidden = torch.zeros_like(visible, dtype=q.dtype).masked_fill(~visible, -torch.inf)
+        weights = torch.baddbmm(hidden, q, k.mT, alpha=scale).softmax(-1)
     else:
+        scores = torch.bmm(q * scale, k.mT)
         weights = torch.where(visible, scores.relu() if kind == "relu" else scores, 0.0)
         weights = weights / visible.sum(-1, keepdim=True)
     return torch.bmm(weights, v).unflatten(0, heads)
