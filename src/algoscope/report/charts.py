@@ -29,7 +29,7 @@ def similarity_map(
     closer = "smaller" if measure == "distance" else "larger"
     base = alt.Chart(_table(records)).encode(
         x=stage_axis(stage_title, order),
-        y=alt.Y("step:O", title=step_title, sort="descending"),
+        y=alt.Y("step:O", title=step_title, sort="descending", axis=alt.Axis(labelOverlap=True)),
     )
     cells = base.mark_rect().encode(
         opacity=alt.condition("datum.none", alt.value(0.15), alt.value(1)),
@@ -54,7 +54,8 @@ def similarity_map(
 def difference_map(records: Iterable[Record], stage_title: str, step_title: str, title: str) -> alt.LayerChart:
     """Stages across, steps upward: how far a `similarity` is `off` from `theirs`."""
     base = alt.Chart(_table(records)).encode(
-        x=stage_axis(stage_title, None), y=alt.Y("step:O", title=step_title, sort="descending")
+        x=stage_axis(stage_title, None),
+        y=alt.Y("step:O", title=step_title, sort="descending", axis=alt.Axis(labelOverlap=True)),
     )
     numbers = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("similarity", "theirs", "off")]
     cells = base.mark_rect().encode(
