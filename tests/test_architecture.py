@@ -41,7 +41,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "demo": ({"instrument", "runs", "training", "verdict"}, set()),
     "cli": (
-        {"demo", "instrument", "models", "report", "runs", "studies", "tasks", "training", "verdict"},
+        {"constructions", "demo", "instrument", "models", "report", "runs", "studies", "tasks", "training", "verdict"},
         {"torch", "tyro", "rich"},
     ),
 }

@@ -1,5 +1,9 @@
 """A construction trains further, and is saved and loaded, like any other model."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -25,6 +29,22 @@ def test_it_is_saved_and_loaded_with_its_positions_and_its_names(tmp_path):
     with torch.no_grad():
         torch.testing.assert_close(network(tokens), exact(tokens), rtol=1e-9, atol=1e-9)
     assert network.places == exact.places
+
+
+def test_the_command_line_identifies_it(tmp_path):
+    path = train(tmp_path, 1e-15).path
+    program = [
+        str(Path(sys.executable).with_name("algoscope")),
+        "identify",
+        str(path),
+        "--prompts",
+        "30",
+        "--fit-on",
+        "30",
+    ]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (path / "report.html").exists()
 
 
 def test_training_begins_where_it_is(tmp_path):

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from algoscope import runs
 from algoscope.cli import parse_and_call
+from algoscope.constructions import Written  # noqa: F401 - a run may have trained one, and names it
 from algoscope.instrument import identify
 from algoscope.training import Configuration, load
 from algoscope.verdict import Verdict

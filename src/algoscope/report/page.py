@@ -76,7 +76,7 @@ def study_page(
         "options": "".join(options),
         "filters": _figures(name for name in specs if name.startswith("filter")),
         "charts": _figures(name for name in specs if not name.startswith("filter")),
-        "claims": "".join(_claim(claim) for claim in results["claims"]),
+        "claims": "".join(_claim(claim, results["scale"] == "paper") for claim in results["claims"]),
         "models": "".join(links),
         "command": html.escape(f"algoscope study {results['study']} --scale {results['scale']}"),
         "source": html.escape(source),
@@ -130,8 +130,8 @@ def _found(claim: Mapping[str, Any]) -> tuple[str, str]:
     return ours, f"{claim['paper']:.3g}" if isinstance(claim["paper"], float) else claim["paper"] or ""
 
 
-def _claim(claim: Mapping[str, Any]) -> str:
-    why = "" if claim["verdict"] in ("holds", "not run") else claim["why"]
+def _claim(claim: Mapping[str, Any], with_why: bool) -> str:
+    why = claim["why"] if with_why and claim["verdict"] in ("fails", "undecided") else ""
     small = " · ".join(part for part in (claim["where"], claim["convention"]) if part)
     says = f'{html.escape(claim["says"])}<br><span class="small">{html.escape(small)}</span>'
     says += f'<br><span class="small">Likely cause: {html.escape(why)}</span>' if why else ""

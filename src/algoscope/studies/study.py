@@ -74,7 +74,7 @@ class Claim:
     convention: str = ""
     headline: bool = False  # told first
     what: str = ""  # the numbers count
-    why: str = ""  # what a difference may come from
+    why: str = ""  # what a difference may come from, at paper scale
 
     def record(self, numbers: Numbers) -> dict[str, Any]:
         told = {name: getattr(self, name) for name in ("id", "says", "where", "convention", "headline", "what", "why")}
