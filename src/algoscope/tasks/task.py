@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import final
+from typing import Literal, final
 
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
+from torch.nn import functional
 
 from algoscope import arguments
 from algoscope.randomness import stream
@@ -21,6 +22,7 @@ class Task(ABC):
     """
 
     noise: float = 0.0
+    answer: Literal["number", "chance"] = "number"  # a number, or the logit of how likely y is 1 instead of 0
 
     @property
     @abstractmethod
@@ -74,6 +76,15 @@ class Task(ABC):
         """The predictions; a target of one coordinate has no axis of its own."""
         predictions = outputs[..., self.answers, :]
         return predictions if self.outputs > 1 else predictions[..., 0]
+
+    @final
+    def loss(
+        self, predictions: Float[Tensor, "batch points *target"], y: Float[Tensor, "batch points *target"]
+    ) -> Float[Tensor, "batch points *target"]:
+        """What each prediction costs: its squared error, or where chances are asked for, its cross-entropy."""
+        if self.answer == "chance":
+            return functional.binary_cross_entropy_with_logits(predictions, y, reduction="none")
+        return (predictions - y).square()
 
     @final
     def sample(

@@ -39,7 +39,7 @@ def usual(task: Task, network: nn.Module, batch: int, device: torch.device) -> C
     def advance() -> None:
         x, y = (part.to(device) for part in task.draw(batch, [generator], torch.float32))
         optimizer.zero_grad()
-        loss = (task.read(network(task.encode(x, y))) - y).square().mean()
+        loss = task.loss(task.read(network(task.encode(x, y))), y).mean()
         loss.backward()
         optimizer.step()
         loss.detach().item()

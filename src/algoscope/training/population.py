@@ -14,6 +14,7 @@ from torch.func import functional_call
 
 from algoscope.models import Model, Network
 from algoscope.randomness import stream
+from algoscope.tasks import Task
 from algoscope.training.layout import Layout
 from algoscope.training.optimizer import Optimizer
 from algoscope.training.settings import Member, Settings, check_members
@@ -73,12 +74,12 @@ class Population:
     def losses(
         self, weights: Sequence[Tensor], x: Tensor, y: Tensor, points: Int[Tensor, ""]
     ) -> tuple[Float[Tensor, "members"], Float[Tensor, "members"]]:
-        """Mean squared error over the positions in use, and at the last of them."""
+        """The mean loss over the positions in use, and at the last of them."""
         members, batch = y.shape[:2]
         tokens = self.encode(x.flatten(0, 1), y.flatten(0, 1))
         tokens = tokens.unflatten(0, (members, batch)) if members > 1 else tokens
         outputs = self._outputs(weights, tokens)
-        return self.score(self.task.read(outputs.reshape(-1, *outputs.shape[-2:])), y, points)
+        return self.score(self.task, self.task.read(outputs.reshape(-1, *outputs.shape[-2:])), y, points)
 
     def _outputs(self, weights: Sequence[Tensor], tokens: Tensor) -> Tensor:
         if len(self.members) == 1 or self.network.side_by_side:
@@ -89,12 +90,12 @@ class Population:
 
 
 def score(
+    task: Task,
     predictions: Float[Tensor, "sequences positions *target"],
     y: Float[Tensor, "members batch positions *target"],
     points: Int[Tensor, ""],
 ) -> tuple[Float[Tensor, "members"], Float[Tensor, "members"]]:
     members, batch, positions = y.shape[:3]
-    errors = predictions - y.flatten(0, 1)
-    squares = errors.square().reshape(members, batch, positions, -1).mean((1, 3))
+    losses = task.loss(predictions, y.flatten(0, 1)).reshape(members, batch, positions, -1).mean((1, 3))
     in_use = torch.arange(positions, device=y.device) < points
-    return torch.where(in_use, squares, 0.0).sum(1) / points, squares.index_select(1, (points - 1)[None])[:, 0]
+    return torch.where(in_use, losses, 0.0).sum(1) / points, losses.index_select(1, (points - 1)[None])[:, 0]
