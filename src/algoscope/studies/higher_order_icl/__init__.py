@@ -23,20 +23,25 @@ def trainings(
     widths: tuple[int, ...],
     windows: tuple[int, ...],
     more: tuple[Training, ...] = (),
+    longer: int = 1,
 ) -> tuple[Training, ...]:
-    """The runs of the study, at the size of a preset: the first four with several seeds."""
+    """The runs of the study, at the size of a preset: the first four with several seeds.
+
+    Networks of one head take `longer` times the steps.
+    """
     plain = Training(MAIN, preset.task, preset.model, preset.settings, preset.learning_rate)
     hard = replace(preset.task, covariance="ill-conditioned", rescale=True)
+    narrow = replace(plain, settings=replace(preset.settings, steps=longer * preset.settings.steps))
     first = (
         plain,
         replace(plain, name=HARD, task=hard),
-        replace(plain, name=ONE_HEAD, model=replace(preset.model, heads=1)),
+        replace(narrow, name=ONE_HEAD, model=replace(preset.model, heads=1)),
         lstm,
     )
     return (
         *(replace(training, seeds=seeds) for training in first),
         replace(plain, name="noise", task=replace(preset.task, noise=0.1)),
-        *(replace(plain, name=f"width {w}", model=replace(preset.model, heads=1, width=w)) for w in widths),
+        *(replace(narrow, name=f"width {w}", model=replace(preset.model, heads=1, width=w)) for w in widths),
         *(replace(plain, name=f"window {w}", model=replace(preset.model, mask=2 * w + 1)) for w in windows),
         *more,
     )
@@ -79,6 +84,7 @@ STUDY = Study(
             seeds=(0, 1, 2),
             widths=(8, 16, 32, 64),
             windows=(5, 10, 20),
+            longer=3,
             more=(Training("24 layers", PAPER.task, Transformer(layers=24, heads=8, width=256), PAPER.settings),),
         ),
     },
