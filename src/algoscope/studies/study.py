@@ -24,6 +24,7 @@ from algoscope.training import Member, Run, Settings, load, train_population
 
 Numbers = Mapping[str, Any]
 RESULTS, PAGE = "results.json", "index.html"
+DIGITS = 5  # of a saved number
 
 
 @dataclass(frozen=True)
@@ -179,9 +180,18 @@ def collect(study: Study, scale: str, folder: Path) -> None:
         if (file := _file(folder, training, seed)).exists():
             found = runs.read_json(file, needs=("version", "provenance", "seconds", "verdict"))
             if found["version"] == study.version:
-                measured.setdefault(training.name, {})[str(seed)] = found
+                measured.setdefault(training.name, {})[str(seed)] = shortened(found)
     results = {"study": study.name, "version": study.version, "scale": scale, "runs": measured}
     runs.write_text(folder / RESULTS, json.dumps(judged(study, results), separators=(",", ":")) + "\n")
+
+
+def shortened(numbers: Any) -> Any:
+    """With as many digits as an interval leaves a meaning to: results of many models stay a file that one can ship."""
+    if isinstance(numbers, dict):
+        return {name: shortened(number) for name, number in numbers.items()}
+    if isinstance(numbers, list):
+        return [shortened(number) for number in numbers]
+    return float(f"{numbers:.{DIGITS}g}") if isinstance(numbers, float) else numbers
 
 
 def judged(study: Study, results: Numbers) -> dict[str, Any]:

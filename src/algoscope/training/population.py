@@ -4,7 +4,6 @@ The forward pass is that of a single network whose parameters carry an axis of m
 trains as if it were alone.
 """
 
-import contextlib
 import itertools
 from collections.abc import Sequence
 
@@ -42,7 +41,6 @@ class Population:
         self.power = torch.tensor([member.task.power for member in members], device=device, dtype=settings.dtype)
         rates = torch.tensor([member.learning_rate for member in members], device=device, dtype=torch.float64)
         self.optimizer = Optimizer(rates, self.layout, settings)
-        self.streams = [torch.cuda.Stream(device) for _ in members if device.type == "cuda"]
         self.encode, self.score = self.task.encode, score
 
     def step(self) -> None:
@@ -86,20 +84,9 @@ class Population:
     def _outputs(self, weights: Sequence[Tensor], tokens: Tensor) -> Tensor:
         if len(self.members) == 1 or self.network.side_by_side:
             return functional_call(self.network, self.layout.tensors(weights), (tokens,), tie_weights=False)
-        each = []
-        for i, own in enumerate(zip(*(part.split(1) for part in weights), strict=True)):
-            with self._aside(i):
-                each.append(functional_call(self.network, self.layout.tensors(own), (tokens[i],), tie_weights=False))
-        for aside in self.streams:
-            torch.cuda.current_stream().wait_stream(aside)
+        turns = zip(zip(*(part.split(1) for part in weights), strict=True), tokens, strict=True)
+        each = [functional_call(self.network, self.layout.tensors(own), (x,), tie_weights=False) for own, x in turns]
         return torch.stack(each)
-
-    def _aside(self, i: int) -> contextlib.AbstractContextManager[object]:
-        """Members that do not compute side by side take turns, on a GPU each in a stream of its own."""
-        if self.device.type != "cuda":
-            return contextlib.nullcontext()
-        self.streams[i].wait_stream(torch.cuda.current_stream())
-        return torch.cuda.stream(self.streams[i])
 
 
 def score(

@@ -79,7 +79,6 @@ STUDY = Study(
                 PAPER.task,
                 Recurrent(layers=10, width=256),
                 replace(PAPER.settings, optimizer="adamw", precision="tf32", curriculum=Curriculum(2, 5, 400)),
-                2e-3,
             ),
             seeds=(0, 1, 2),
             widths=(8, 16, 32, 64),
