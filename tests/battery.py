@@ -8,7 +8,13 @@ import torch
 import algoscope as ag
 from algoscope.algorithms import Algorithm
 from algoscope.models import AlgoFormer, Model, Network, Recurrent, Transformer
-from algoscope.tasks import LinearRegression, Task
+from algoscope.tasks import (
+    AutoregressiveRepresentation,
+    ChainOfThought,
+    LinearRegression,
+    RepresentationRegression,
+    Task,
+)
 from algoscope.trace import Prompts
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -20,6 +26,12 @@ TASKS: list[Task] = [
     LinearRegression(dim=3, examples=1, noise=0.5),
     LinearRegression(dim=4, examples=8, covariance="ill-conditioned", rescale=True),
     LinearRegression(dim=2, examples=5, covariance=((2.0, 0.5), (0.5, 1.0)), targets=3),
+    RepresentationRegression(dim=4, examples=9),
+    RepresentationRegression(dim=1, examples=0, layers=1, noise=0.3, targets=2, representation=1),
+    AutoregressiveRepresentation(dim=4, examples=9),
+    AutoregressiveRepresentation(dim=1, examples=1, order=1, layers=1, noise=0.0),
+    ChainOfThought(dim=4, examples=3, layers=2),
+    ChainOfThought(dim=1, examples=0, layers=1),
 ]
 
 ALGORITHMS: list[Algorithm] = [

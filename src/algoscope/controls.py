@@ -58,7 +58,7 @@ class Planted:
         states = {}
         for k, values in enumerate(trace.values):
             state = unit * _normal(generator, batch, length, self.width)
-            state[:, self.task.answers, 0] = values + self.noise * state[:, self.task.answers, 0]
+            state[:, ::2, 0] = values + self.noise * state[:, ::2, 0]  # at the tokens of x
             states[f"layer {k + 1}"] = state @ rotation
         return states
 

@@ -6,18 +6,7 @@ import pytest
 import torch
 from scipy import stats
 
-import algoscope as ag
 from algoscope.tasks import LinearRegression
-
-
-@pytest.mark.parametrize("task", battery.TASKS, ids=str)
-def test_battery(task):
-    battery.check_task(task)
-
-
-def test_every_task_is_in_the_battery():
-    classes = [getattr(ag.tasks, name) for name in ag.tasks.__all__ if name != "Task"]
-    assert {type(task) for task in battery.TASKS} == set(classes)
 
 
 def test_isotropic_inputs_are_standard_normal():

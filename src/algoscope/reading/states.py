@@ -58,7 +58,7 @@ class States:
             want = f"[{tokens[0]}, {tokens[1]}, width], one state a token"
             raise ValueError(f"the state of stage {stage!r} must be {want}, got {list(state.shape)}")
         arguments.finite(f"the state of stage {stage!r}", state)
-        state = state[:, self.task.answers]
+        state = self.task.at_answers(state)
         return functional.layer_norm(state.double(), state.shape[-1:]) if self.norm == "each" else state
 
 

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, final
 
 import torch
 from jaxtyping import Float
@@ -17,8 +17,44 @@ Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 COVARIANCES = ("isotropic", "ill-conditioned")
 
 
+class Pairs(Task):
+    """Tasks whose tokens are x and y in turn, y in the first coordinates (Garg et al. 2022). The last y is left out."""
+
+    dim: int
+    examples: int
+    targets: int
+
+    @property
+    @final
+    def length(self) -> int:
+        return 2 * self.examples + 1
+
+    @property
+    @final
+    def inputs(self) -> int:
+        return max(self.dim, self.targets)
+
+    @property
+    @final
+    def outputs(self) -> int:
+        return self.targets
+
+    @property
+    @final
+    def answers(self) -> slice:
+        return slice(0, None, 2)  # the tokens of x, which have seen every earlier pair
+
+    @final
+    def encode(
+        self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points *target"]
+    ) -> Float[Tensor, "batch length inputs"]:
+        columns = y if y.ndim == x.ndim else y[..., None]
+        pairs = [functional.pad(part, (0, self.inputs - part.shape[-1])) for part in (x, columns)]
+        return torch.stack(pairs, dim=-2).flatten(-3, -2)[..., :-1, :]
+
+
 @dataclass(frozen=True)
-class LinearRegression(Task):
+class LinearRegression(Pairs):
     """y = w·x + noise·ε with w ~ N(0, I) and x ~ N(0, Σ), one w per sequence; y of `targets` coordinates has as many w.
 
     `covariance` is Σ: "isotropic" is the identity; "ill-conditioned" has half of its eigenvalues (rounded down) at
@@ -53,22 +89,6 @@ class LinearRegression(Task):
         scales, _ = _spectrum(self, torch.device("cpu"), torch.float64)
         return float(scales.square().sum()) + self.noise**2
 
-    @property
-    def length(self) -> int:
-        return 2 * self.examples + 1
-
-    @property
-    def inputs(self) -> int:
-        return max(self.dim, self.targets)
-
-    @property
-    def outputs(self) -> int:
-        return self.targets
-
-    @property
-    def answers(self) -> slice:
-        return slice(0, None, 2)  # the tokens of x, which have seen every earlier pair
-
     def draw(
         self,
         batch: int,
@@ -83,20 +103,11 @@ class LinearRegression(Task):
             x = (x * scales) @ basis.mT
             if self.covariance == "ill-conditioned":
                 x = _rotated(x, normal(self.dim, self.dim))
-        if dims is not None:
-            x = torch.where(torch.arange(self.dim, device=device) < dims, x, 0.0)
+        x = in_use(x, dims)
         y = x @ normal(self.dim, self.targets)
         if self.noise:
             y = y + self.noise * normal(self.examples + 1, self.targets)
         return x, y if self.targets > 1 else y[..., 0]
-
-    def encode(
-        self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points *target"]
-    ) -> Float[Tensor, "batch length inputs"]:
-        """x and y alternate, y in the first coordinates (Garg et al. 2022). The last y is left out."""
-        columns = y if y.ndim == x.ndim else y[..., None]
-        pairs = [functional.pad(part, (0, self.inputs - part.shape[-1])) for part in (x, columns)]
-        return torch.stack(pairs, dim=-2).flatten(-3, -2)[..., :-1, :]
 
 
 @functools.cache
@@ -133,6 +144,11 @@ def _rotated(
     for mirror in reversed(mirrors.unbind(-2)):
         x = torch.baddbmm(x, x @ mirror[:, :, None], mirror[:, None], alpha=-2)
     return x
+
+
+def in_use(x: Float[Tensor, "*batch dim"], dims: Tensor | None) -> Float[Tensor, "*batch dim"]:
+    """With zero in the coordinates that a curriculum does not use yet."""
+    return x if dims is None else torch.where(torch.arange(x.shape[-1], device=x.device) < dims, x, 0.0)
 
 
 def _checked_matrix(value: object, dim: int) -> Matrix:

@@ -1,5 +1,6 @@
 """What every task provides."""
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal, final
@@ -43,14 +44,20 @@ class Task(ABC):
 
     @property
     @abstractmethod
-    def answers(self) -> slice:
+    def answers(self) -> slice | tuple[int, ...]:
         """Which tokens answer."""
 
     @property
     @final
     def positions(self) -> int:
         """How many predictions a prompt asks for."""
-        return len(range(self.length)[self.answers])
+        return len(self.answering)
+
+    @property
+    @final
+    def answering(self) -> Sequence[int]:
+        """The tokens that answer, one by one."""
+        return range(self.length)[self.answers] if isinstance(self.answers, slice) else self.answers
 
     @abstractmethod
     def draw(
@@ -72,9 +79,16 @@ class Task(ABC):
     ) -> Float[Tensor, "batch length inputs"]: ...
 
     @final
+    def at_answers(self, tokens: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch points width"]:
+        """Of something that every token has, what those have that answer."""
+        if isinstance(self.answers, slice):
+            return tokens[..., self.answers, :]
+        return tokens.index_select(-2, _places(self.answers, tokens.device))
+
+    @final
     def read(self, outputs: Float[Tensor, "batch length outputs"]) -> Shaped[Tensor, "batch points *target"]:
         """The predictions; a target of one coordinate has no axis of its own."""
-        predictions = outputs[..., self.answers, :]
+        predictions = self.at_answers(outputs)
         return predictions if self.outputs > 1 else predictions[..., 0]
 
     @final
@@ -106,3 +120,9 @@ class Task(ABC):
             raise ValueError(f"dtype must be a floating-point type such as torch.float32, got {dtype!r}")
         x, y = self.draw(batch, [stream(purpose, seed)])
         return Prompts(x, y, float(self.noise), self.power).to(device, dtype)
+
+
+@functools.cache
+def _places(indices: tuple[int, ...], device: torch.device) -> Tensor:
+    """Kept on the device: a recorded step must not wait for the host."""
+    return torch.tensor(indices, device=device)

@@ -289,7 +289,7 @@ def patched(network: TransformerNetwork, task: LinearRegression, prompts: int) -
     """
     sample = task.sample(prompts, seed=0, purpose="patched")
     other = replace(sample, y=_other_targets(sample))
-    token = range(task.length)[task.answers][-1]
+    token = task.answering[-1]
     parameter = next(network.parameters())
     tokens = [task.encode(part.x, part.y).to(parameter) for part in (sample, other)]
     names = network.stages[1 : 1 + len(network.blocks)]

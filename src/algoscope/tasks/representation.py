@@ -1,0 +1,212 @@
+"""Regression on features that have to be learned first (Gao et al. 2024; Guo et al. 2024).
+
+The features are a network of leaky ReLUs, the same for all prompts: layers without biases, each followed by the
+activation, with weights that keep the scale of what they are given.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+from algoscope import arguments, randomness
+from algoscope.tasks.regression import Pairs, in_use
+from algoscope.tasks.task import Task
+from algoscope.trace import Prompts
+
+SLOPE = 0.01  # of a leaky ReLU below zero
+GAIN = 0.3  # of the random recursion of a series; from .35 on, one series in thousands explodes (docs/log.md)
+PROMPTS = 4096  # from which a scale is measured that has no formula
+
+
+def keeps_scale(slope: float, inputs: int) -> float:
+    """The deviation of random weights that, before a leaky ReLU, leave E[x²] as it is (He et al. 2015)."""
+    return math.sqrt(2 / ((1 + slope**2) * inputs))
+
+
+@dataclass(frozen=True)
+class Representation:
+    """Φ: `layers` layers of `width` units over vectors of `inputs` coordinates, drawn from `seed`."""
+
+    inputs: int
+    width: int
+    layers: int
+    slope: float
+    seed: int
+
+    def matrices(self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float64) -> tuple[Tensor, ...]:
+        """Its weights, first to last."""
+        return _matrices(self, torch.device(device), dtype)
+
+    def __call__(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch width"]:
+        for matrix in self.matrices(x.device, x.dtype):
+            x = functional.leaky_relu(x @ matrix.mT, self.slope)
+        return x
+
+    @property
+    def power(self) -> float:
+        """E‖Φ(x)‖² for x ~ N(0, I)."""
+        return _power(self)
+
+
+@functools.cache
+def _matrices(representation: Representation, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
+    """Kept on the device: a recorded step must not wait for the host."""
+    generator = randomness.stream("representation", representation.seed)
+    drawn, inputs = [], representation.inputs
+    for _ in range(representation.layers):
+        matrix = torch.randn(representation.width, inputs, generator=generator, dtype=torch.float64)
+        drawn.append((matrix * keeps_scale(representation.slope, inputs)).to(device, dtype))
+        inputs = representation.width
+    return tuple(drawn)
+
+
+@functools.cache
+def _power(representation: Representation) -> float:
+    generators = [randomness.stream("power", representation.seed)]
+    x = randomness.normal(generators, 16 * PROMPTS, representation.inputs, dtype=torch.float64)
+    return float(representation(x).square().sum(-1).mean())
+
+
+@dataclass(frozen=True)
+class RepresentationRegression(Pairs):
+    """y = A Φ(x) + noise·ε with x ~ N(0, I) and A ~ N(0, I), one A per sequence; Φ is the same for all.
+
+    Φ has `layers` layers of `dim` units; `representation` is its seed. `represented` turns prompts into those of the
+    linear regression that is left once Φ is known.
+    """
+
+    dim: int = 20
+    examples: int = 40
+    layers: int = 3
+    noise: float = 0.0
+    targets: int = 1
+    slope: float = SLOPE
+    representation: int = 0
+
+    def __post_init__(self) -> None:
+        _check(self)
+        arguments.integer("targets", self.targets, 1)
+
+    @property
+    def features(self) -> Representation:
+        return Representation(self.dim, self.dim, self.layers, self.slope, self.representation)
+
+    @property
+    def power(self) -> float:
+        return self.features.power + self.noise**2
+
+    def draw(
+        self,
+        batch: int,
+        generators: Sequence[torch.Generator],
+        dtype: torch.dtype = torch.float64,
+        dims: Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch points dim"], Float[Tensor, "batch points *target"]]:
+        normal = functools.partial(randomness.normal, generators, batch, dtype=dtype)
+        x = in_use(normal(self.examples + 1, self.dim), dims)
+        y = self.features(x) @ normal(self.dim, self.targets)
+        if self.noise:
+            y = y + self.noise * normal(self.examples + 1, self.targets)
+        return x, y if self.targets > 1 else y[..., 0]
+
+    def represented(self, prompts: Prompts) -> Prompts:
+        """The same prompts with Φ(x) in place of x: y is linear in that."""
+        return replace(prompts, x=self.features(prompts.x))
+
+
+@dataclass(frozen=True)
+class AutoregressiveRepresentation(Task):
+    """A series x_{t+1} = A Φ(x_{t+1−order}, …, x_t) + noise·ε, with A of its own; Φ is the same for all.
+
+    The series begins with x_1 ~ N(0, I); before that it is zero. A is normal, scaled so that a step multiplies the
+    size of a series by `gain` on average: on the edge of 1 some of these recursions would explode. Tokens are the x
+    alone, and each answers with the next.
+    """
+
+    dim: int = 20
+    examples: int = 40
+    order: int = 3
+    layers: int = 3
+    noise: float = 1.0
+    gain: float = GAIN
+    slope: float = SLOPE
+    representation: int = 0
+
+    def __post_init__(self) -> None:
+        _check(self)
+        arguments.integer("order", self.order, 1)
+        arguments.number("gain", self.gain, strict=True)
+        if self.order > self.examples:
+            raise ValueError(f"order must be less than the length of the series, {self.length}, got {self.order}")
+
+    @property
+    def features(self) -> Representation:
+        return Representation(self.order * self.dim, self.dim, self.layers, self.slope, self.representation)
+
+    @property
+    def power(self) -> float:
+        return _series_power(self)
+
+    @property
+    def length(self) -> int:
+        return self.examples + 1
+
+    @property
+    def inputs(self) -> int:
+        return self.dim
+
+    @property
+    def outputs(self) -> int:
+        return self.dim
+
+    @property
+    def answers(self) -> slice:
+        return slice(None)
+
+    def draw(
+        self,
+        batch: int,
+        generators: Sequence[torch.Generator],
+        dtype: torch.dtype = torch.float64,
+        dims: Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch points dim"], Float[Tensor, "batch points *target"]]:
+        normal = functools.partial(randomness.normal, generators, batch, dtype=dtype)
+        start, noise = normal(1, self.dim), normal(self.length, self.dim)
+        step = self.gain / math.sqrt(self.features.power) * normal(self.dim, self.dim)
+        series = [torch.zeros_like(start)] * (self.order - 1) + [in_use(start, dims)]
+        for t in range(self.length):
+            features = self.features(torch.cat(series[-self.order :], dim=-1))
+            series.append(in_use(features @ step + self.noise * noise[:, t : t + 1], dims))
+        x = torch.cat(series[self.order - 1 :], dim=1)
+        return x[:, :-1], x[:, 1:] if self.dim > 1 else x[:, 1:, 0]
+
+    def encode(
+        self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points *target"]
+    ) -> Float[Tensor, "batch length inputs"]:
+        return x
+
+    def represented(self, prompts: Prompts) -> Prompts:
+        """The same prompts with Φ(x_{t+1−order}, …, x_t) in place of x_t: the next is linear in that."""
+        padded = functional.pad(prompts.x, (0, 0, self.order - 1, 0))
+        window = [padded[:, k : k + prompts.positions] for k in range(self.order)]
+        return replace(prompts, x=self.features(torch.cat(window, dim=-1)))
+
+
+@functools.cache
+def _series_power(task: AutoregressiveRepresentation) -> float:
+    return float(task.draw(PROMPTS, [randomness.stream("power", task.representation)])[1].square().mean())
+
+
+def _check(task: RepresentationRegression | AutoregressiveRepresentation) -> None:
+    arguments.integer("dim", task.dim, 1)
+    arguments.integer("examples", task.examples, 0)
+    arguments.integer("layers", task.layers, 1)
+    arguments.number("noise", task.noise)
+    arguments.number("slope", task.slope)
+    arguments.integer("representation", task.representation, 0)

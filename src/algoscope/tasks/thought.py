@@ -1,0 +1,86 @@
+"""Chains of thought made by a network: every intermediate state is a token (Li et al. 2023; Gao et al. 2024)."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+from algoscope import arguments, randomness
+from algoscope.tasks.regression import in_use
+from algoscope.tasks.representation import SLOPE, keeps_scale
+from algoscope.tasks.task import Task
+from algoscope.trace import Prompts
+
+
+@dataclass(frozen=True)
+class ChainOfThought(Task):
+    """Chains x, s¹, …, s^L with s^l = leaky ReLU(W_l s^{l−1}) and x ~ N(0, I): one network of L `layers` per prompt.
+
+    A prompt holds `examples` + 1 chains. Every state but the last of a chain answers with the next one, so a prompt
+    asks for L predictions a chain; x and y of prompts hold a state and the next. Weights keep the scale of a state.
+    """
+
+    dim: int = 20
+    examples: int = 40
+    layers: int = 6
+    slope: float = SLOPE
+
+    def __post_init__(self) -> None:
+        arguments.integer("dim", self.dim, 1)
+        arguments.integer("examples", self.examples, 0)
+        arguments.integer("layers", self.layers, 1)
+        arguments.number("slope", self.slope, strict=True)
+
+    @property
+    def power(self) -> float:
+        return 1.0
+
+    @property
+    def length(self) -> int:
+        return (self.examples + 1) * (self.layers + 1) - 1
+
+    @property
+    def inputs(self) -> int:
+        return self.dim
+
+    @property
+    def outputs(self) -> int:
+        return self.dim
+
+    @property
+    def answers(self) -> tuple[int, ...]:
+        return tuple(token for token in range(self.length) if token % (self.layers + 1) != self.layers)
+
+    def draw(
+        self,
+        batch: int,
+        generators: Sequence[torch.Generator],
+        dtype: torch.dtype = torch.float64,
+        dims: Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch points dim"], Float[Tensor, "batch points *target"]]:
+        normal = functools.partial(randomness.normal, generators, batch, dtype=dtype)
+        states, full = [in_use(normal(self.examples + 1, self.dim), dims)], keeps_scale(self.slope, self.dim)
+        scale = full if dims is None else full * (self.dim / dims.clamp(max=self.dim)).to(dtype).sqrt()
+        for _ in range(self.layers):
+            reached = states[-1] @ (normal(self.dim, self.dim) * scale)
+            states.append(functional.leaky_relu(in_use(reached, dims), self.slope))
+        x, y = (torch.stack(part, dim=2).flatten(1, 2) for part in (states[:-1], states[1:]))
+        return x, y if self.dim > 1 else y[..., 0]
+
+    def encode(
+        self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points *target"]
+    ) -> Float[Tensor, "batch length inputs"]:
+        """The chains one after the other; the last state of all is left out."""
+        x, y = (part.reshape(len(x), self.examples + 1, self.layers, self.dim) for part in (x, y))
+        return torch.cat([x, y[:, :, -1:]], dim=2).flatten(1, 2)[:, :-1]
+
+    def problems(self, prompts: Prompts) -> list[Prompts]:
+        """The linear regressions that the layers of the network are: from a state to the next, activation undone."""
+        x = prompts.x.unflatten(1, (-1, self.layers))
+        y = prompts.target_columns.unflatten(1, (-1, self.layers))
+        y = torch.where(y > 0, y, y / self.slope)
+        return [Prompts(x[:, :, k], y[:, :, k]) for k in range(self.layers)]

@@ -1,0 +1,16 @@
+"""What holds for every task."""
+
+import battery
+import pytest
+
+import algoscope as ag
+
+
+@pytest.mark.parametrize("task", battery.TASKS, ids=str)
+def test_battery(task):
+    battery.check_task(task)
+
+
+def test_every_task_is_in_the_battery():
+    classes = [getattr(ag.tasks, name) for name in ag.tasks.__all__ if name != "Task"]
+    assert {type(task) for task in battery.TASKS} == set(classes)
