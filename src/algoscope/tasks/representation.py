@@ -69,7 +69,7 @@ def _matrices(representation: Representation, device: torch.device, dtype: torch
 @functools.cache
 def _power(representation: Representation) -> float:
     generators = [randomness.stream("power", representation.seed)]
-    x = randomness.normal(generators, 16 * PROMPTS, representation.inputs, dtype=torch.float64)
+    x = randomness.normal(generators, 4 * PROMPTS, representation.inputs, dtype=torch.float64)
     return float(representation(x).square().sum(-1).mean())
 
 
