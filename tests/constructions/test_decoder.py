@@ -59,6 +59,7 @@ def test_the_instrument_names_it_at_all_positions():
         assert found.agreed == ((f"GradientDescent(rate={rate})", loops),)
 
 
+@settings(deadline=None)
 @given(count=st.integers(1, 60))
 def test_codes_are_quasi_orthogonal(count):
     codes = quasi_orthogonal(count)

@@ -6,6 +6,9 @@ from algoscope.constructions.decoder import decoder_gradient_descent, quasi_orth
 from algoscope.constructions.looped import gradient_descent, looped_newton, representation_regression
 from algoscope.constructions.moments import Term, moments, recursion
 from algoscope.constructions.newton import newton
+from algoscope.constructions.series import autoregression
+from algoscope.constructions.sums import sum_of_tokens
+from algoscope.constructions.thought import chain_of_thought
 from algoscope.constructions.written import Written
 
 __all__ = [
@@ -13,7 +16,9 @@ __all__ = [
     "Term",
     "Written",
     "anatomy",
+    "autoregression",
     "causal_newton",
+    "chain_of_thought",
     "decoder_gradient_descent",
     "gradient_descent",
     "looped_newton",
@@ -22,4 +27,5 @@ __all__ = [
     "quasi_orthogonal",
     "recursion",
     "representation_regression",
+    "sum_of_tokens",
 ]

@@ -18,24 +18,23 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.constructions.looped import ASIDE, LARGE, SHARP, SMALL, Looped
+from algoscope.constructions.loop import ASIDE, LARGE, SHARP, SMALL, of_places
+from algoscope.constructions.looped import Pairs
 from algoscope.constructions.stream import one, write_head
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import LinearRegression
 
 
-class Decoder(Looped):
+class Decoder(Pairs):
     """Tokens of y hold their example, and they answer."""
 
     mask, silent = "causal", "point"
 
     def gather(self) -> None:
-        length, positions = self.network.length, self.network.positions
-        assert positions is not None
-        i = torch.arange(length, dtype=torch.float64)
-        i = i - i % 2  # x itself, and the x before a y
-        positions[1:, self.stream["wanted"]] = torch.stack([i, i.square(), torch.ones_like(i)], dim=1)
-        positions[1:, self.stream["code"]] = quasi_orthogonal(length)
+        i = torch.arange(self.network.length, dtype=torch.float64)
+        self.mark_points()
+        self.positions[1:, self.stream["wanted"]] = of_places(i - i % 2)  # x itself, and the x before a y
+        self.positions[1:, self.stream["code"]] = quasi_orthogonal(self.network.length)
         self.copy(0, "x", {"all": 1.0, "blank": -1.0}, wanted="wanted")
         self.copy(1, "y", {"all": 1.0, "blank": -1.0, "point": -1.0})
 

@@ -79,16 +79,27 @@ def write_linear_mlp(block: nn.Module, stream: Stream, changes: Mapping[tuple[st
 
 
 @torch.no_grad()
-def write_leaky_mlp(
-    block: nn.Module, stream: Stream, source: str, target: str, matrix: Float[Tensor, "to from"], slope: float
-) -> None:
-    """An MLP that adds leaky ReLU(W source) to the first coordinates of a place."""
+def write_leaky_mlp(block: nn.Module, stream: Stream, sources: Row, target: str, slope: float) -> None:
+    """An MLP that adds leaky ReLU(Σ W source) to the first coordinates of a place; W may read only the first, too."""
     assert isinstance(block, Block)
     assert isinstance(block.mlp, Mlp)
+    size = len(next(iter(sources.values())))
     for sign, factor in ((1.0, 1.0), (-1.0, -slope)):
-        rows = _free(block.mlp, len(matrix))
-        block.mlp.up.weight[rows, stream[source]][:, : matrix.shape[1]] = sign * matrix
-        block.mlp.down.weight[stream[target], rows][: len(matrix)] = factor * one(len(matrix))
+        write_units(
+            block, stream, {source: sign * matrix for source, matrix in sources.items()}, {target: factor * one(size)}
+        )
+
+
+@torch.no_grad()
+def write_units(block: nn.Module, stream: Stream, given: Row, put: Row) -> None:
+    """Units ReLU(Σ W given) of an MLP, and the places that they are put to."""
+    assert isinstance(block, Block)
+    assert isinstance(block.mlp, Mlp)
+    rows = _free(block.mlp, len(next(iter(given.values()))))
+    for place, matrix in given.items():
+        block.mlp.up.weight[rows, stream[place]][:, : matrix.shape[1]] = matrix
+    for place, matrix in put.items():
+        block.mlp.down.weight[stream[place], rows][: len(matrix)] = matrix
 
 
 def _free(mlp: Mlp, count: int) -> slice:

@@ -10,12 +10,20 @@ from algoscope.constructions.causal import causal_newton
 from algoscope.constructions.decoder import decoder_gradient_descent
 from algoscope.constructions.looped import gradient_descent, looped_newton
 from algoscope.constructions.newton import newton
+from algoscope.constructions.thought import chain_of_thought
 from algoscope.models import Model, Network
 from algoscope.models.transformer import TransformerNetwork
 
 WRITTEN: dict[str, Callable[..., TransformerNetwork]] = {
     function.__name__: function
-    for function in (newton, gradient_descent, looped_newton, decoder_gradient_descent, causal_newton)
+    for function in (
+        newton,
+        gradient_descent,
+        looped_newton,
+        decoder_gradient_descent,
+        causal_newton,
+        chain_of_thought,
+    )
 }
 
 
