@@ -63,7 +63,7 @@ def test_what_is_finished_is_not_done_again(folder):
 
 def test_a_study_can_be_split_over_processes(folder, tmp_path):
     found = study.find(runs.read_json(folder / study.RESULTS)["study"])
-    first, *others = [training.name for training in found.trainings["smoke"]]
+    first, *others = [training.name for training in found.runs["smoke"]]
     shutil.copytree(folder / "runs", tmp_path / found.name / "smoke" / "runs")
     shutil.copytree(folder / "measured", tmp_path / found.name / "smoke" / "measured")
     (own,) = (tmp_path / found.name / "smoke" / "measured").glob(f"{runs.slug(others[-1])}-*")
@@ -110,8 +110,8 @@ def shown_links(file: Path) -> list[str]:
 def test_every_scale_has_runs_of_different_names():
     for name in CATALOG:
         found = study.find(name)
-        assert set(found.trainings) == set(SCALES)
-        for trainings in found.trainings.values():
+        assert set(found.runs) == set(SCALES)
+        for trainings in found.runs.values():
             names = [training.name for training in trainings]
             assert len(set(names)) == len(names) > 0
 

@@ -41,24 +41,22 @@ def page(record: Mapping[str, Any]) -> str:
     })  # fmt: skip
 
 
-def study_page(
-    results: Mapping[str, Any],
-    figures: Mapping[str, alt.LayerChart],
-    title: str,
-    source: str,
-    about: str,
-    models: Mapping[str, str],
-) -> str:
-    """The page of a study; `models` are the files of the pages of its models."""
+def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart], pages: Mapping[str, str]) -> str:
+    """The page of a study; `pages` are the files of the pages of its models.
+
+    Beside what was measured, `results` tells "title", "source" and "about", its "models", the "centerpiece" and the
+    "tables".
+    """
     specs = {name: chart.properties(width="container").to_dict() for name, chart in figures.items()}
     counts = Counter(claim["verdict"] for claim in results["claims"])
     told = ", ".join(f"{counts[verdict]} {words}" for verdict, words in VERDICTS.items() if counts[verdict])
     first_told = [claim for claim in results["claims"] if claim["headline"]]
-    name, first = next(iter(results["runs"].items()))
-    main = next(iter(first.values()))["verdict"]["text"]
-    options = (f"<option>{html.escape(name)}</option>" for name in models)
-    links = (f'<li><a href="{html.escape(file)}">{html.escape(name)}</a></li>' for name, file in models.items())
+    centerpiece, models = results["centerpiece"], results["models"]
     measured = [model for seeds in results["runs"].values() for model in seeds.values()]
+    words = (model["verdict"]["text"] for model in measured if "verdict" in model)
+    main = next((f"{models[0]}, in the instrument's words. {text}" for text in words), "")
+    options = (f"<option>{html.escape(name)}</option>" for name in models)
+    links = (f'<li><a href="{html.escape(file)}">{html.escape(name)}</a></li>' for name, file in pages.items())
     seconds = [model["seconds"] for model in measured]
     facts = {
         "models": len(models),
@@ -66,22 +64,42 @@ def study_page(
         "minutes of measuring, summed over models": f"{sum(s['measuring'] for s in seconds) / 60:.0f}",
     }
     return _filled("study.html", specs, {
-        "title": html.escape(title),
+        "title": html.escape(results["title"]),
         "scale": results["scale"],
+        "heading": html.escape(centerpiece.heading),
+        "note": html.escape(centerpiece.note),
         "text": html.escape(f"{len(results['claims'])} claims were put to the test: {told}."),
         "headlines": "".join(_headline(claim) for claim in first_told),
-        "main": html.escape(f"The first model ({name}) in the instrument's words. {main}"),
-        "about": html.escape(about),
+        "main": html.escape(main),
+        "about": html.escape(results["about"]),
         "facts": _list(facts),
         "options": "".join(options),
-        "filters": _figures(name for name in specs if name.startswith("filter")),
-        "charts": _figures(name for name in specs if not name.startswith("filter")),
+        "first": _figures(name for name in specs if name in centerpiece.figures),
+        "charts": _figures(name for name in specs if name not in centerpiece.figures),
+        "tables": "".join(_words(table) for table in results["tables"]),
         "claims": "".join(_claim(claim, results["scale"] == "paper") for claim in results["claims"]),
         "models": "".join(links),
         "command": html.escape(f"algoscope study {results['study']} --scale {results['scale']}"),
-        "source": html.escape(source),
+        "source": html.escape(results["source"]),
         "provenance": "<br>".join(dict.fromkeys(_provenance(model["provenance"]) for model in measured)),
     })  # fmt: skip
+
+
+def _words(table: Any) -> str:
+    """A section with a table."""
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
+    rows = "".join("<tr>" + "".join(_cell(value) for value in row) + "</tr>" for row in table.rows)
+    note = f'<p class="note">{html.escape(table.note)}</p>' if table.note else ""
+    inside = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return f"<section><h2>{html.escape(table.heading)}</h2>{note}{inside}</section>"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int | float):
+        return (
+            f'<td class="number">{value:.3g}</td>' if isinstance(value, float) else f'<td class="number">{value}</td>'
+        )
+    return f"<td>{html.escape(str(value))}</td>"
 
 
 VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "undecided", "not run": "not run at this scale"}

@@ -1,9 +1,10 @@
 """What a study is, and how it is carried out.
 
-A study trains models, measures each of them, and judges claims by what was measured. All that was measured is in
-`results.json`; claims, figures and the page are functions of that file, and anyone rebuilds them without a model.
+A study trains models, or takes them as they are, measures each, and judges claims by what was measured. All of that is
+in `results.json`; claims, figures and the page are functions of that file, and anyone rebuilds them without a model.
 """
 
+import functools
 import importlib
 import json
 import math
@@ -36,6 +37,15 @@ class Training:
     model: Model
     settings: Settings
     learning_rate: float = 1e-3
+    seeds: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is measured as it is, without training; `measure` is given the scale."""
+
+    name: str
+    measure: Callable[[str], Numbers]
     seeds: tuple[int, ...] = (0,)
 
 
@@ -97,16 +107,40 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Section:
+    """A part of the page: its heading, what it shows, and the figures in it."""
+
+    heading: str
+    note: str
+    figures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Of words and numbers, for the page."""
+
+    heading: str
+    note: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True)
 class Study:
-    """`trainings` by scale; `measure` is called for each trained model. Its `version` changes when it measures anew."""
+    """`runs` by scale; `measure` is called for each trained model. Its `version` changes when it measures anew.
+
+    The page begins with the figures of its `centerpiece`.
+    """
 
     name: str
     version: int
     about: str
-    trainings: Mapping[str, Sequence[Training]]
-    measure: Callable[[Training, Network, str], Numbers]
+    runs: Mapping[str, Sequence[Training | Case]]
     claims: Sequence[Claim]
     figures: Callable[[Numbers], dict[str, alt.LayerChart]]
+    centerpiece: Section
+    measure: Callable[[Training, Network, str], Numbers] | None = None
+    tables: Callable[[Numbers], Sequence[Table]] = lambda numbers: ()
 
 
 def find(name: str) -> Study:
@@ -139,48 +173,62 @@ def train_and_measure(
     study: Study, scale: str, folder: Path, device: torch.device, only: Sequence[str] = (), progress: bool = True
 ) -> None:
     """The part of a study that takes long, and wants a GPU; what it finds is a file for each model."""
-    trainings = study.trainings[scale]
     for name in only:
-        arguments.choice("only", name, [training.name for training in trainings])
-    chosen = [training for training in trainings if not only or training.name in only]
-    for k, training in enumerate(chosen):
+        arguments.choice("only", name, [run.name for run in study.runs[scale]])
+    chosen = [run for run in study.runs[scale] if not only or run.name in only]
+    for k, each in enumerate(chosen):
         if progress:
-            print(f"{k + 1} of {len(chosen)}: {training.name}", flush=True)
-        members = [Member(training.task, seed, training.learning_rate) for seed in training.seeds]
-        run = train_population(training.model, members, training.settings, folder / "runs", device, progress)
+            print(f"{k + 1} of {len(chosen)}: {each.name}", flush=True)
+        if isinstance(each, Case):
+            _measure(study, folder, each, 0, "", 0.0, functools.partial(each.measure, scale), torch.device("cpu"))
+            continue
+        members = [Member(each.task, seed, each.learning_rate) for seed in each.seeds]
+        run = train_population(each.model, members, each.settings, folder / "runs", device, progress)
         for i in range(len(members)):
-            _measure(study, scale, folder, training, run, i, device)
+            measure = functools.partial(_measure_model, study, each, run, i, scale, device)
+            _measure(study, folder, each, each.seeds[i], run.path.name, run.seconds / len(members), measure, device)
+
+
+def _measure_model(study: Study, training: Training, run: Run, i: int, scale: str, device: torch.device) -> Numbers:
+    assert study.measure is not None, f"{study.name} trains models, so it must say how to measure one"
+    return study.measure(training, load(run.path, i, device), scale)
 
 
 def _measure(
-    study: Study, scale: str, folder: Path, training: Training, run: Run, i: int, device: torch.device
+    study: Study,
+    folder: Path,
+    of: Training | Case,
+    seed: int,
+    run: str,
+    trained: float,
+    measure: Callable[[], Numbers],
+    device: torch.device,
 ) -> None:
     """The numbers of one model, unless they are on file already, of this very run."""
-    file, name = _file(folder, training, training.seeds[i]), run.path.name
+    file = _file(folder, of, seed)
     known = runs.read_json(file, needs=("run", "version")) if file.exists() else {}
-    if (known.get("run"), known.get("version")) == (name, study.version):
+    if (known.get("run"), known.get("version")) == (run, study.version):
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    numbers = study.measure(training, load(run.path, i, device), scale)
-    spent = {"training": run.seconds / len(training.seeds), "measuring": time.monotonic() - begin}
-    seconds = {what: round(taken, 1) for what, taken in spent.items()}
-    told = {"run": name, "version": study.version, "seconds": seconds, "provenance": runs.provenance(device)}
+    numbers = measure()
+    seconds = {"training": round(trained, 1), "measuring": round(time.monotonic() - begin, 1)}
+    told = {"run": run, "version": study.version, "seconds": seconds, "provenance": runs.provenance(device)}
     runs.write_text(file, json.dumps({**told, **numbers}) + "\n")
 
 
-def _file(folder: Path, training: Training, seed: int) -> Path:
-    return folder / "measured" / f"{runs.slug(training.name)}-{seed}.json"
+def _file(folder: Path, of: Training | Case, seed: int) -> Path:
+    return folder / "measured" / f"{runs.slug(of.name)}-{seed}.json"
 
 
 def collect(study: Study, scale: str, folder: Path) -> None:
     """All that has been measured, in one file, with what the claims say about it."""
     measured: dict[str, dict[str, Numbers]] = {}
-    for training, seed in ((each, seed) for each in study.trainings[scale] for seed in each.seeds):
-        if (file := _file(folder, training, seed)).exists():
-            found = runs.read_json(file, needs=("version", "provenance", "seconds", "verdict"))
+    for run, seed in ((each, seed) for each in study.runs[scale] for seed in each.seeds):
+        if (file := _file(folder, run, seed)).exists():
+            found = runs.read_json(file, needs=("version", "provenance", "seconds"))
             if found["version"] == study.version:
-                measured.setdefault(training.name, {})[str(seed)] = shortened(found)
+                measured.setdefault(run.name, {})[str(seed)] = shortened(found)
     results = {"study": study.name, "version": study.version, "scale": scale, "runs": measured}
     runs.write_text(folder / RESULTS, json.dumps(judged(study, results), separators=(",", ":")) + "\n")
 
@@ -210,19 +258,36 @@ def read(folder: Path) -> tuple[Study, dict[str, Any]]:
 
 
 def build_page(folder: Path) -> Path:
-    """The page of a study from its saved numbers, with a page for each model; claims are judged anew."""
+    """The page of a study from its saved numbers, with a page for each model of which there is a verdict; claims are
+    judged anew.
+    """
     from algoscope.report.page import page, study_page
 
     study, results = read(folder)
-    models = {}
-    for name, seeds in results["runs"].items():
-        for seed, numbers in seeds.items():
-            file = folder / f"{runs.slug(name)}-{seed}.html"
+    pages = {}
+    for label, numbers in labeled(results["runs"]).items():
+        if "verdict" in numbers:
+            file = folder / f"{runs.slug(label)}.html"
             command = f"algoscope study {study.name} --scale {results['scale']}"
-            known = {"title": f"{name}, seed {seed}", "controls": runs.controls(), "command": command}
+            known = {"title": label, "controls": runs.controls(), "command": command}
             runs.write_text(file, page({**known, "provenance": numbers["provenance"], **numbers["verdict"]}))
-            models[f"{name}, seed {seed}"] = file.name
-    entry = CATALOG[study.name]
-    text = study_page(results, study.figures(results["runs"]), entry.title, entry.source, study.about, models)
-    runs.write_text(folder / PAGE, text)
+            pages[label] = file.name
+    entry, figures = CATALOG[study.name], study.figures(results["runs"])
+    told = {
+        "title": entry.title,
+        "source": entry.source,
+        "about": study.about,
+        "models": list(labeled(results["runs"])),
+    }
+    sections = {"centerpiece": study.centerpiece, "tables": study.tables(results["runs"])}
+    runs.write_text(folder / PAGE, study_page({**results, **told, **sections}, figures, pages))
     return folder / PAGE
+
+
+def labeled(numbers: Numbers) -> dict[str, Numbers]:
+    """The numbers of each model, by what it is called."""
+    return {
+        f"{run}, seed {seed}" if len(seeds) > 1 or seed != "0" else run: model
+        for run, seeds in numbers.items()
+        for seed, model in seeds.items()
+    }

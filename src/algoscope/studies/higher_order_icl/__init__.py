@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from algoscope.models import Recurrent, Transformer
 from algoscope.studies.higher_order_icl.claims import CLAIMS
-from algoscope.studies.higher_order_icl.figures import figures
+from algoscope.studies.higher_order_icl.figures import FILTERS, figures
 from algoscope.studies.higher_order_icl.findings import HARD, LSTM, MAIN, ONE_HEAD
 from algoscope.studies.higher_order_icl.measures import measure
-from algoscope.studies.study import Study, Training
+from algoscope.studies.study import Section, Study, Training
 from algoscope.tasks import LinearRegression
 from algoscope.training import LAPTOP, PAPER, Curriculum, Preset, Settings
 
@@ -58,7 +58,7 @@ STUDY = Study(
     about="Which algorithm do transformers run when they solve linear regression from the examples in their prompt? "
     "The paper says: one of second order, like Newton's, and not gradient descent. Here every figure is measured "
     "again, with intervals, ties, the null and stated conventions.",
-    trainings={
+    runs={
         "smoke": (
             Training(MAIN, SMALL.task, SMALL.model, SMALL.settings),
             Training(LSTM, SMALL.task, Recurrent(layers=2, width=8), SMALL.settings),
@@ -90,4 +90,11 @@ STUDY = Study(
     measure=measure,
     claims=CLAIMS,
     figures=figures,
+    centerpiece=Section(
+        "Where the verdict lives",
+        "Least squares is easy along some directions and hard along others. Each line shows how much of the solution a "
+        "layer (first figure) or a step of an algorithm holds along directions of each eigenvalue: 1 is solved, 0 "
+        "untouched. The algorithm whose lines lie like the model's is the one that works like it.",
+        FILTERS,
+    ),
 )

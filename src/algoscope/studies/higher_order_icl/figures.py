@@ -1,6 +1,6 @@
 """The figures of the study, from its numbers. Each holds all models and lets the reader choose one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import altair as alt
@@ -9,32 +9,16 @@ from algoscope.report import charts
 from algoscope.studies.higher_order_icl.findings import HARD, MAIN, cell
 from algoscope.studies.higher_order_icl.measures import DESCENT, NEWTON, STEPS
 from algoscope.studies.higher_order_icl.published import beside_published
+from algoscope.studies.plans import Plan, Rows, drawn
+from algoscope.studies.plans import curves as _curves
 from algoscope.studies.study import Numbers
 
 COMPARED = (NEWTON, DESCENT, "conjugate gradients", "online gradient descent", "least squares")
-Rows = Iterator[dict[str, Any]]
-Plan = tuple[
-    Callable[[Numbers], Rows], Callable[[list[dict[str, Any]]], alt.LayerChart]
-]  # what to draw of a model, and how
 
 
 def figures(numbers: Numbers) -> dict[str, alt.LayerChart]:
     """By name; the filters come first."""
-    models = {f"{run}, seed {seed}": model for run, seeds in numbers.items() for seed, model in seeds.items()}
-    made = {}
-    for name, (make, draw) in PLANS.items():
-        rows = [{"model": label, **row} for label, model in models.items() for row in make(model)]
-        if rows:
-            made[name] = charts.choose(draw(rows), "model", next(iter(models)))
-    for name, (make, draw) in ACROSS.items():
-        rows = list(make(numbers))
-        if rows:
-            made[name] = draw(rows)
-    return made
-
-
-def _curves(x: str, y: str, title: str, **options: Any) -> Callable[[list[dict[str, Any]]], alt.LayerChart]:
-    return lambda rows: charts.curves(rows, x, y, title, **options)
+    return drawn(numbers, PLANS, ACROSS)
 
 
 def _heat(title: str, measure: str = "errors") -> Callable[[list[dict[str, Any]]], alt.LayerChart]:
@@ -267,3 +251,4 @@ ACROSS: dict[str, Plan] = {
         _curves("examples that a layer sees", "similarity of errors", "Does memory decide?", legend="to"),
     ),
 }
+FILTERS = tuple(name for name in PLANS if name.startswith("filter"))
