@@ -4,21 +4,28 @@ from algoscope.algorithms.algorithm import Algorithm
 from algoscope.algorithms.conjugate import ConjugateGradients
 from algoscope.algorithms.exact import OrdinaryLeastSquares, Ridge, Zero
 from algoscope.algorithms.gradient import GradientDescent, GradientDescentPlusPlus, PreconditionedGradientDescent
+from algoscope.algorithms.graphs import AllConnected, Degree, Hops, LabelPropagation, Squaring, Tripling
 from algoscope.algorithms.momentum import Chebyshev, HeavyBall
 from algoscope.algorithms.newton import Newton
 from algoscope.algorithms.online import OnlineGradientDescent
 
 __all__ = [
     "Algorithm",
+    "AllConnected",
     "Chebyshev",
     "ConjugateGradients",
+    "Degree",
     "GradientDescent",
     "GradientDescentPlusPlus",
     "HeavyBall",
+    "Hops",
+    "LabelPropagation",
     "Newton",
     "OnlineGradientDescent",
     "OrdinaryLeastSquares",
     "PreconditionedGradientDescent",
     "Ridge",
+    "Squaring",
+    "Tripling",
     "Zero",
 ]

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import torch
 from jaxtyping import Float, Shaped
@@ -21,6 +21,7 @@ class Task(ABC):
     tokens, and the predictions, one for each target, are read at the tokens `answers`.
     """
 
+    family: ClassVar[str] = "regression"  # an algorithm of the same family makes sense of its prompts
     noise: float = 0.0
     answer: Literal["number", "chance"] = "number"  # a number, or the logit of how likely y is 1 instead of 0
 

@@ -14,7 +14,7 @@ from algoscope.tasks import Task
 
 PRECISIONS = ("auto", "bf16", "tf32", "fp32", "fp64")
 SCHEDULES = ("cosine", "constant")
-OPTIMIZERS = ("muon", "adamw")
+OPTIMIZERS = ("muon", "adamw", "descent")
 LONGEST = 250  # steps between two rises of the curriculum, unless more are asked for
 
 
@@ -62,7 +62,7 @@ class Settings:
 
     steps: int
     batch: int = 64
-    optimizer: Literal["muon", "adamw"] = "muon"
+    optimizer: Literal["muon", "adamw", "descent"] = "muon"  # descent: along the gradient, without moments
     warmup: int | None = None  # steps of linear rise of the learning rate; None: a tenth of all, at most 500
     schedule: Literal["cosine", "constant"] = "cosine"
     clip: float = 1.0  # largest norm of a gradient
