@@ -219,7 +219,7 @@ def _cuts(task: Connectivity, count: int, generators: Sequence[torch.Generator])
 
 
 @functools.cache
-def _tried(task: Connectivity) -> tuple[tuple[float, float], tuple[Graphs, Graphs]]:
+def _tried(task: Connectivity) -> tuple[tuple[float, float], tuple[Tensor, Tensor]]:
     """Shares of the graphs that fit and that are beyond, and some of either; refuses a task that finds too few."""
     plain, generator = replace(task, smallest=0, largest=None, beyond=0.0, collection=None), stream("tried graphs", 0)
     chunk = max(min(TRIED, CHUNK // task.nodes**2), 1)
@@ -257,7 +257,7 @@ def _pool(task: Connectivity, share: int) -> int:
 
 
 @functools.cache
-def _reserve(task: Connectivity, device: torch.device) -> tuple[Graphs, Graphs]:
+def _reserve(task: Connectivity, device: torch.device) -> tuple[Tensor, Tensor]:
     """Kept on the device: a recorded step must not wait for the host."""
     inside, outside = _tried(task)[1]
     return inside.to(device), outside.to(device)
