@@ -79,9 +79,9 @@ def test_no_chance_gives_no_edges_and_certainty_all(size):
 def test_two_chains_and_two_cliques_are_what_they_are_called(size, part):
     each = size // 2 if part is None else part
     alone = networkx.empty_graph(size - 2 * each)
-    for kind, piece in (("two chains", networkx.path_graph(each)), ("two cliques", networkx.complete_graph(each))):
-        expected = networkx.disjoint_union_all([piece, piece, alone])
-        x = Connectivity(size, kind, size=part).sample(8, seed=1).x
+    chains, cliques = Connectivity(size, "two chains", size=part), Connectivity(size, "two cliques", size=part)
+    for task, piece in ((chains, networkx.path_graph(each)), (cliques, networkx.complete_graph(each))):
+        expected, x = networkx.disjoint_union_all([piece, piece, alone]), task.sample(8, seed=1).x
         assert all(networkx.is_isomorphic(nodes.graph(own), expected) for own in x)
         assert len({tuple(own.flatten().tolist()) for own in x}) > 1 or each == 1  # in an order of its own
 

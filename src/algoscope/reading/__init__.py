@@ -1,7 +1,7 @@
 """From a model to a trace: the states of its stages, read out linearly into the space of the targets."""
 
+from algoscope.reading.answers import ByDistance, accuracy_by_distance, decided, exact_match, lens
 from algoscope.reading.channels import Channels, channels, equivariance
-from algoscope.reading.connectivity import ByDistance, accuracy_by_distance, decided, exact_match, lens
 from algoscope.reading.induced import InducedWeights, induced_weights
 from algoscope.reading.moments import LinearMap, Moments
 from algoscope.reading.probe import Reading, fit, probe
