@@ -13,10 +13,8 @@ from scipy import stats
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from algoscope import reachability
-from algoscope.models import Disentangled
 from algoscope.tasks import Connectivity, graphs
-from algoscope.training import Member, Settings
-from algoscope.training.population import Population
+from algoscope.training import Settings
 
 
 @pytest.mark.parametrize(
@@ -213,11 +211,11 @@ def test_power_is_the_share_of_connected_pairs():
     assert Connectivity(20, "two cliques").power == 0.5
 
 
-def test_a_curriculum_is_refused():
-    members, settings = [Member(Connectivity(8))], Settings(steps=40, batch=2)
-    population = Population(Disentangled(), members, settings, torch.device("cpu"))
-    with pytest.raises(ValueError, match="train with curriculum=None"):
-        population.step()
+def test_there_is_no_curriculum_of_graphs():
+    task = Connectivity(8)
+    assert Settings(steps=40).on(torch.device("cpu"), task).curriculum is None
+    with pytest.raises(ValueError, match="dims must be None: graphs have no coordinates"):
+        task.draw(2, [torch.Generator()], dims=torch.tensor(3))
 
 
 @pytest.mark.parametrize(

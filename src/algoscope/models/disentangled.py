@@ -89,7 +89,7 @@ class DisentangledNetwork(Network):
                 state = torch.cat([state, scores @ state], dim=-1)
             if name in keep:
                 kept[name] = state
-        return self.read_out.logits(total), kept
+        return self.read_out(total), kept
 
 
 class ReadIn(nn.Module):
@@ -127,7 +127,7 @@ class ReadOut(nn.Module):
         self.sharpness, self.floor = model.sharpness, -math.log1p(-model.floor)
 
     def forward(self, state: Float[Tensor, "*batch nodes width"]) -> Float[Tensor, "*batch nodes nodes"]:
-        """Of any stage."""
+        """Of any stage, or of what is summed already."""
         return self.logits(self.total(state))
 
     def total(self, state: Float[Tensor, "*batch nodes width"]) -> Float[Tensor, "*batch nodes nodes"]:

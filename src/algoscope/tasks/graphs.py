@@ -55,6 +55,7 @@ class Connectivity(Task):
 
     answer = "chance"
     family = "graphs"
+    gradual = False
 
     def __post_init__(self) -> None:
         arguments.integer("nodes", self.nodes, 1)
@@ -125,7 +126,7 @@ class Connectivity(Task):
         dims: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch nodes nodes"], Float[Tensor, "batch nodes *target"]]:
         if dims is not None:
-            raise ValueError("graphs have no coordinates that a curriculum could leave out: train with curriculum=None")
+            raise ValueError("dims must be None: graphs have no coordinates that could be left out")
         if self.collection is None:
             return _labeled(_restricted(self, batch, generators), dtype)
         x, y = _collection(self, generators[0].device, dtype)

@@ -22,6 +22,7 @@ class Task(ABC):
     """
 
     family: ClassVar[str] = "regression"  # an algorithm of the same family makes sense of its prompts
+    gradual: ClassVar[bool] = True  # whether it has easier prompts, those of fewer dimensions, for a curriculum
     noise: float = 0.0
     answer: Literal["number", "chance"] = "number"  # a number, or the logit of how likely y is 1 instead of 0
 
