@@ -21,16 +21,16 @@ from algoscope.training import Settings
     ("task", "count"),
     [
         (Connectivity(1), 3),
-        (Connectivity(2, chance=0.5), 200),
-        (Connectivity(8, chance=0.2), 1500),
-        (Connectivity(20, chance=0.08), 1000),
-        (Connectivity(20, chance=0.08, largest=9, beyond=0.5), 300),
-        (Connectivity(33, "paths"), 200),
-        (Connectivity(40, "two chains", size=17), 50),
-        (Connectivity(40, "two cliques"), 50),
-        (Connectivity(64, chance=0.02), 200),
-        (Connectivity(256, chance=0.003), 20),
-        (Connectivity(256, "paths", parts=2), 10),
+        (Connectivity(2, chance=0.5), 500),
+        (Connectivity(8, chance=0.2), 4800),
+        (Connectivity(20, chance=0.08), 3000),
+        (Connectivity(20, chance=0.08, largest=9, beyond=0.5), 200),
+        (Connectivity(33, "paths"), 600),
+        (Connectivity(40, "two chains", size=17), 100),
+        (Connectivity(40, "two cliques"), 100),
+        (Connectivity(64, chance=0.02), 650),
+        (Connectivity(256, chance=0.003), 40),
+        (Connectivity(256, "paths", parts=2), 20),
     ],
     ids=str,
 )
@@ -138,6 +138,17 @@ def test_restricting_does_not_repeat_graphs():
     """Accepted graphs are new ones: the reserve is for what never happens."""
     x = Connectivity(20, chance=0.08, largest=9).sample(500, seed=0).x
     assert len({tuple(own.flatten().tolist()) for own in x}) > 495
+
+
+@pytest.mark.parametrize("limits", [{"largest": 3}, {"smallest": 6}, {"largest": 4, "beyond": 0.1}, {"largest": 7}])
+@pytest.mark.parametrize("share", [1, 2, 16, 1000])
+def test_pools_are_large_enough_almost_surely(limits, share):
+    task = Connectivity(8, **limits)
+    size = graphs._pool(task, share)
+    for part, rate in zip((1 - task.beyond, task.beyond), graphs._tried(task)[0], strict=True):
+        wanted = stats.binom.isf(1e-12, share, part) if part else 0  # no more are asked for
+        assert stats.binom.cdf(wanted - 1, size, rate) < 1e-10
+    assert size < 20 * (share + 20) / min(rate for rate in graphs._tried(task)[0] if rate)
 
 
 def test_a_pool_that_is_too_small_stays_within_the_restriction():

@@ -22,7 +22,8 @@ KINDS = ("random", "two chains", "two cliques", "paths")
 TRIED = 4096  # graphs by which the share is told of those that will do
 CHUNK = 2**24  # entries of the matrices that are looked at together, and so a bound on memory
 RAREST = 1 / 256  # share of graphs that will do: below, a pool would be too large
-DEVIATIONS = 8  # by which a pool is larger than it should have to be: it is too small once in 10^15 times
+SURE = 28.0  # a pool is too small once in e^28 = 10^12 times
+SURE_RATE = 5.0  # standard deviations by which the share may be less than it was found to be
 RESERVE = 16  # graphs that will do, kept for that case
 
 Graphs = Bool[Tensor, "*graphs nodes nodes"]
@@ -245,16 +246,22 @@ def _tried(task: Connectivity) -> tuple[tuple[float, float], tuple[Tensor, Tenso
 
 
 def _pool(task: Connectivity, share: int) -> int:
-    """How many graphs to draw so that `share` of them, and those beyond, are there almost surely."""
-    (inside, outside), _ = _tried(task)
-    needs = [(share * (1 - task.beyond), inside), (share * task.beyond, outside)]
+    """How many graphs to draw so that almost surely enough of them fit, and enough are beyond."""
     sizes = []
-    for wanted, rate in needs:
-        if wanted:
-            most = wanted + (DEVIATIONS * math.sqrt(wanted) if task.beyond else 0.0)
-            rate = max(rate - DEVIATIONS * math.sqrt(rate * (1 - rate) / TRIED) / 2, rate / 2)  # it is an estimate
-            sizes.append(math.ceil((most + DEVIATIONS * math.sqrt(most * (1 - rate)) + 1) / rate))
+    for part, rate in zip((1 - task.beyond, task.beyond), _tried(task)[0], strict=True):
+        if part:
+            rate -= SURE_RATE * math.sqrt(rate * (1 - rate) / TRIED)  # it is an estimate
+            wanted = min(share * part + _excess(share * part, part), float(share))
+            expected = wanted
+            for _ in range(100):  # from below to where it is as much as wanted with its own excess
+                expected = wanted + _excess(expected, rate)
+            sizes.append(math.ceil(expected / rate))
     return max(sizes)
+
+
+def _excess(expected: float, rate: float) -> float:
+    """By how much a number of hits may miss what is expected, once in e^SURE times (Bernstein's inequality)."""
+    return SURE / 3 + math.sqrt(SURE**2 / 9 + 2 * SURE * expected * (1 - rate))
 
 
 @functools.cache
