@@ -205,10 +205,10 @@ def _graphs(task: Connectivity, count: int, generators: Sequence[torch.Generator
         clique = torch.where(row < 2 * task.part, row // task.part, -1 - row)  # of which each node is
         ordered = (clique[:, None] == clique).expand(count, -1, -1)
     else:
-        linked = (row % task.part != task.part - 1) & (row < 2 * task.part) if task.graphs == "two chains" else None
-        linked = ~_cuts(task, count, generators) if linked is None else linked[:-1].expand(count, -1)
-        chain = torch.diag_embed(linked, offset=1)
-        ordered = chain | chain.mT | self_loops
+        chained = (row % task.part < task.part - 1) & (row < 2 * task.part) if task.graphs == "two chains" else None
+        linked = ~_cuts(task, count, generators) if chained is None else chained[:-1].expand(count, -1)
+        path = torch.diag_embed(linked, offset=1)  # from each node to the next
+        ordered = path | path.mT | self_loops
     order = uniform(generators, count, nodes).argsort(-1)  # nodes with equal numbers, once in 10^7, keep theirs
     return ordered.gather(1, order[:, :, None].expand_as(ordered)).gather(2, order[:, None].expand_as(ordered))
 
@@ -250,7 +250,7 @@ def _pool(task: Connectivity, share: int) -> int:
     sizes = []
     for part, rate in zip((1 - task.beyond, task.beyond), _tried(task)[0], strict=True):
         if part:
-            rate -= SURE_RATE * math.sqrt(rate * (1 - rate) / TRIED)  # it is an estimate
+            rate = max(rate - SURE_RATE * math.sqrt(rate * (1 - rate) / TRIED), rate / 4)  # it is an estimate
             wanted = min(share * part + _excess(share * part, part), float(share))
             expected = wanted
             for _ in range(100):  # from below to where it is as much as wanted with its own excess
@@ -283,6 +283,6 @@ def _collection(task: Connectivity, device: torch.device, dtype: torch.dtype) ->
 
 @functools.cache
 def _power(task: Connectivity) -> float:
-    count = max(min(TRIED, CHUNK // task.nodes**2), 1)
-    y = task.draw(count, [stream("power", 0)])[1]
-    return float(y.mean())
+    generator, some = stream("power", 0), max(min(TRIED, CHUNK // task.nodes**2) // 16, 1)  # few at a time: for memory
+    means = [task.draw(some, [generator])[1].mean() for _ in range(8)]
+    return float(torch.stack(means).mean())
