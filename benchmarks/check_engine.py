@@ -1,32 +1,44 @@
 """The engine on a GPU: an interrupted run ends with the same bits, and a member of a population learns what it learns
-alone; in every precision, for both models, and for data whose sampling needs a decomposition."""
+alone; in every precision, for all models, for data whose sampling needs a decomposition, and for graphs, of which some
+are refused."""
 
 import contextlib
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from algoscope import runs
-from algoscope.models import Model, Recurrent, Transformer
-from algoscope.tasks import LinearRegression
+from algoscope.models import Disentangled, Model, Recurrent, Transformer
+from algoscope.tasks import Connectivity, LinearRegression, Task
 from algoscope.training import Curriculum, Member, Settings, train_population
 from algoscope.training.loop import Record
 
 SMALL = Transformer(layers=2, heads=2, width=32)
-CASES: list[tuple[str, Model, dict[str, Any], dict[str, Any]]] = [
-    ("bf16", SMALL, {}, {"precision": "bf16"}),
-    ("bf16, AdamW", SMALL, {}, {"precision": "bf16", "optimizer": "adamw"}),
-    ("tf32", SMALL, {}, {"precision": "tf32"}),
-    ("fp32", SMALL, {}, {"precision": "fp32"}),
-    ("ill-conditioned", SMALL, {"covariance": "ill-conditioned"}, {}),
-    ("window", Transformer(layers=2, heads=2, width=32, mask=5), {}, {}),
-    ("LSTM", Recurrent(layers=2, width=32), {}, {"precision": "tf32"}),
+REGRESSION = LinearRegression(dim=8, examples=12, noise=0.1)
+SOME, MIXED, FIXED = (
+    Connectivity(8, largest=3),
+    Connectivity(8, largest=3, beyond=0.15),
+    Connectivity(8, collection=16),
+)
+CASES: list[tuple[str, Model, Task, dict[str, Any]]] = [
+    ("bf16", SMALL, REGRESSION, {"precision": "bf16"}),
+    ("bf16, AdamW", SMALL, REGRESSION, {"precision": "bf16", "optimizer": "adamw"}),
+    ("tf32", SMALL, REGRESSION, {"precision": "tf32"}),
+    ("fp32", SMALL, REGRESSION, {"precision": "fp32"}),
+    ("ill-conditioned", SMALL, replace(REGRESSION, covariance="ill-conditioned"), {}),
+    ("window", Transformer(layers=2, heads=2, width=32, mask=5), REGRESSION, {}),
+    ("LSTM", Recurrent(layers=2, width=32), REGRESSION, {"precision": "tf32"}),
+    ("graphs", Disentangled(2), SOME, {"precision": "tf32"}),
+    ("graphs, bf16", Disentangled(2), MIXED, {"precision": "bf16", "optimizer": "adamw"}),
+    ("a fixed set of graphs", Disentangled(1), FIXED, {"precision": "fp32", "optimizer": "descent"}),
+    ("paths", Transformer(2, 2, 32, attention="relu", mask="full"), Connectivity(12, "paths"), {}),
 ]
 
 
 def main() -> None:
     for name, model, task, changes in CASES:
-        members = [Member(LinearRegression(dim=8, examples=12, noise=0.1, **task), seed, 1e-3) for seed in range(3)]
+        members = [Member(task, seed, 1e-3) for seed in range(3)]
         options: dict[str, Any] = {"batch": 16, "warmup": 50, "log_every": 50, "checkpoint_every": 100}
         settings = Settings(steps=400, curriculum=Curriculum(3, 5, 40), **(options | changes))
         with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as halves:

@@ -1,5 +1,6 @@
 """The checks that every member of a family must pass. New tasks, algorithms and models are added to the lists here."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -7,10 +8,11 @@ import torch
 
 import algoscope as ag
 from algoscope.algorithms import Algorithm
-from algoscope.models import AlgoFormer, Model, Network, Recurrent, Transformer
+from algoscope.models import AlgoFormer, Disentangled, Model, Network, Recurrent, Transformer
 from algoscope.tasks import (
     AutoregressiveRepresentation,
     ChainOfThought,
+    Connectivity,
     LinearRegression,
     RepresentationRegression,
     Task,
@@ -32,6 +34,14 @@ TASKS: list[Task] = [
     AutoregressiveRepresentation(dim=1, examples=1, order=1, layers=1, noise=0.0),
     ChainOfThought(dim=4, examples=3, layers=2),
     ChainOfThought(dim=1, examples=0, layers=1),
+    Connectivity(nodes=8),
+    Connectivity(nodes=7, chance=0.3, largest=3),
+    Connectivity(nodes=8, smallest=3, largest=3),
+    Connectivity(nodes=8, largest=3, beyond=0.3),
+    Connectivity(nodes=8, collection=64, largest=3),
+    Connectivity(nodes=9, graphs="two chains", size=3),
+    Connectivity(nodes=8, graphs="two cliques"),
+    Connectivity(nodes=12, graphs="paths", parts=3),
 ]
 
 ALGORITHMS: list[Algorithm] = [
@@ -56,6 +66,14 @@ ALGORITHMS: list[Algorithm] = [
     ag.algorithms.Newton(steps=6, start=1e-4),
     ag.algorithms.OnlineGradientDescent(),
     ag.algorithms.OnlineGradientDescent(rate=0.05),
+    ag.algorithms.Hops(steps=6),
+    ag.algorithms.Hops(steps=[1, 3, 9]),
+    ag.algorithms.Squaring(steps=4),
+    ag.algorithms.Tripling(steps=3),
+    ag.algorithms.LabelPropagation(steps=6),
+    ag.algorithms.Degree(),
+    ag.algorithms.Degree(threshold=4.0),
+    ag.algorithms.AllConnected(),
 ]
 
 MODELS: list[Model] = [
@@ -71,6 +89,9 @@ MODELS: list[Model] = [
     AlgoFormer(layers=1, heads=1, width=8, loops=2, injection="prompt", sink=True),
     Recurrent(layers=3, width=8),
     Recurrent(layers=1, width=1),
+    Disentangled(layers=1),
+    Disentangled(layers=3, sharpness=2.0, floor=0.01, spread=0.3),
+    Disentangled(layers=2),
 ]
 
 INPUTS, OUTPUTS, LENGTH = 3, 2, 6  # of the networks that are built to be checked
@@ -179,11 +200,50 @@ def check_convergence(algorithm: Algorithm, prompts: Prompts) -> None:
         assert bool((size >= 0.9e-8 * origin)[~trace.converged[:, :, t]].all())
 
 
-ALGORITHM_CHECKS = [check_trace, check_prefixes, check_sequences, check_stages, check_convergence]
+def check_answers(algorithm: Algorithm, prompts: Prompts) -> None:
+    """One answer a pair, yes or no, the same for (i, j) and (j, i), and yes for a node and its neighbors."""
+    trace = algorithm.trace(prompts)
+    assert trace.prompts is prompts
+    assert trace.values.shape == (len(trace), *prompts.y.shape)
+    assert trace.values.dtype == torch.float64
+    assert trace.values.device == prompts.x.device
+    assert bool(((trace.values == 0) | (trace.values == 1)).all())
+    assert torch.equal(trace.values, trace.values.mT)
+    assert bool((trace.values.diagonal(dim1=2, dim2=3) == 1).all())
+    assert trace.converged is not None
+    right = (trace.values == prompts.y).all(-1)
+    assert torch.equal(trace.converged, right)
+    if not trace.note:  # a method that converges never says too much, and what is right stays right
+        assert bool((trace.values <= prompts.y).all())
+        assert bool((right[1:] >= right[:-1]).all())
+
+
+def check_last_step(algorithm: Algorithm, prompts: Prompts) -> None:
+    """As many steps as there are nodes are enough for all that converge."""
+    if hasattr(algorithm, "steps"):
+        enough = type(algorithm)(**{**vars(algorithm), "steps": [prompts.positions]}).trace(prompts)
+        assert torch.equal(enough.values[0], prompts.y.double())
+
+
+ALGORITHM_CHECKS = {
+    "regression": [check_trace, check_prefixes, check_sequences, check_stages, check_convergence],
+    "graphs": [check_answers, check_sequences, check_stages, check_last_step],
+}
+REGRESSIONS = [algorithm for algorithm in ALGORITHMS if algorithm.family == "regression"]
+
+
+def form(model: Model) -> tuple[int, int, int]:
+    """Inputs, outputs and length of the network that is built to be checked."""
+    return (LENGTH, LENGTH, LENGTH) if isinstance(model, Disentangled) else (INPUTS, OUTPUTS, LENGTH)
+
+
+def lengths(model: Model) -> tuple[int, ...]:
+    """Of the sequences that a network takes: a graph has all its nodes."""
+    return (LENGTH,) if isinstance(model, Disentangled) else (LENGTH, 1)
 
 
 def build(model: Model, seed: int = 0) -> Network:
-    return model.build(INPUTS, OUTPUTS, LENGTH, torch.Generator().manual_seed(seed))
+    return model.build(*form(model), torch.Generator().manual_seed(seed))
 
 
 def scrambled(model: Model, seed: int = 0) -> Network:
@@ -195,24 +255,25 @@ def scrambled(model: Model, seed: int = 0) -> Network:
     return network
 
 
-def draw_tokens(*shape: int, seed: int = 1) -> torch.Tensor:
-    return torch.randn(*shape, INPUTS, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+def draw_tokens(*shape: int, seed: int = 1, inputs: int = INPUTS) -> torch.Tensor:
+    return torch.randn(*shape, inputs, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def check_shapes(model: Model) -> None:
     """One output and one state of each stage for each token, in batches of any size and sequences of any length."""
-    network = scrambled(model)
+    network, (inputs, width, _) = scrambled(model), form(model)
     read_out = network.get_submodule("read_out")
-    for batch, length in ((3, LENGTH), (1, LENGTH), (3, 1), (1, 1)):
-        outputs, states = network.run(draw_tokens(batch, length), network.stages)
-        assert outputs.shape == (batch, length, OUTPUTS)
-        assert all(state.shape == (batch, length, read_out.in_features) for state in states.values())
+    for batch, length in itertools.product((3, 1), lengths(model)):
+        outputs, states = network.run(draw_tokens(batch, length, inputs=inputs), network.stages)
+        assert outputs.shape == (batch, length, width)
+        assert all(state.shape[:2] == (batch, length) for state in states.values())
+        assert states[network.stages[-1]].shape[2] == read_out.in_features
         assert all(bool(tensor.isfinite().all()) for tensor in (outputs, *states.values()))
 
 
 def check_states(model: Model) -> None:
     """Just the states that were asked for come back, whichever others did; the read-out turns the last into outputs."""
-    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH, inputs=form(model)[0])
     outputs, states = network.run(tokens, network.stages)
     assert network.stages[0] == "embedding"
     assert tuple(states) == network.stages
@@ -223,12 +284,13 @@ def check_states(model: Model) -> None:
         assert torch.equal(only[name], states[name])
         assert torch.equal(same_outputs, outputs)
     assert torch.equal(network(tokens), outputs)
-    assert torch.equal(network.get_submodule("read_out")(states[network.stages[-1]]), outputs)
+    read = network.get_submodule("read_out")(states[network.stages[-1]])
+    torch.testing.assert_close(read, outputs, rtol=1e-12, atol=1e-12)
 
 
 def check_builds(model: Model) -> None:
     """A fresh network is a function of the generator, whatever the global random state is."""
-    first, tokens = build(model), draw_tokens(2, LENGTH).float()
+    first, tokens = build(model), draw_tokens(2, LENGTH, inputs=form(model)[0]).float()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(123)
         again = build(model)
@@ -250,7 +312,7 @@ def check_global_randomness(model: Model) -> None:
 
 def check_precisions(model: Model) -> None:
     """The network computes in the precision that it is turned to."""
-    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH, inputs=form(model)[0])
     exact, exact_states = network.run(tokens, network.stages)
     rounded, rounded_states = network.float().run(tokens.float(), network.stages)
     assert {tensor.dtype for tensor in (exact, *exact_states.values())} == {torch.float64}
@@ -260,7 +322,7 @@ def check_precisions(model: Model) -> None:
 
 def check_independence(model: Model) -> None:
     """A sequence is treated alike in any batch."""
-    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH, inputs=form(model)[0])
     torch.testing.assert_close(network(tokens[1:2])[0], network(tokens)[1], rtol=1e-12, atol=1e-12)
 
 
@@ -268,7 +330,7 @@ def check_causality(model: Model) -> None:
     """What a network says at a token changes neither with later tokens nor without them, unless its mask is full."""
     if getattr(model, "mask", "causal") == "full":
         return
-    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH, inputs=form(model)[0])
     outputs = network(tokens)
     for t in range(1, LENGTH):
         changed = torch.cat((tokens[:, :t], draw_tokens(3, LENGTH - t, seed=2)), dim=1)

@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "algoscope"
 CORE = {"torch", "numpy", "safetensors", "jaxtyping"}
-SHARED = {"arguments", "progress", "randomness", "trace"}  # every room may use these
+SHARED = {"arguments", "progress", "randomness", "reachability", "trace"}  # every room may use these
 
 # room: (rooms it may import, packages beside the standard library)
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
@@ -20,6 +20,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "arguments": (set(), CORE),
     "progress": (set(), set()),
     "randomness": (set(), CORE),
+    "reachability": (set(), CORE),
     "trace": (set(), CORE),
     "tasks": (set(), CORE),
     "algorithms": (set(), CORE),

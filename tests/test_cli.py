@@ -99,8 +99,9 @@ def test_train_chooses_the_model_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train"], "tasks: autoregressive-representation, chain-of-thought, linear-regression, representation-regression; models: algo-former, "),
-        (["train", "sorting"], "tasks: autoregressive-representation, chain-of-thought, linear-regression"),
+        (["train"], "tasks: autoregressive-representation, chain-of-thought, connectivity"),
+        (["train"], "; models: algo-former, disentangled, "),
+        (["train", "sorting"], "tasks: autoregressive-representation, chain-of-thought, connectivity"),
         (["train", "linear-regression"], "--steps"),
         (["train", "linear-regression", "--steps", "5", "--dim", "x"], "--dim"),
         (["train", "linear-regression", "--steps", "0"], "steps must be an integer >= 1, got 0"),

@@ -245,6 +245,8 @@ def test_wrong_use_is_named_in_one_line():
         ag.identify(planted, TASK, algorithms=[Newton(3), Newton(5)])
     with pytest.raises(ValueError, match="algorithms must be at least one"):
         ag.identify(planted, TASK, algorithms=[])
+    with pytest.raises(ValueError, match="algorithms must be of the family of the task, regression; Hops are not"):
+        ag.identify(planted, TASK, algorithms=[Newton(3), ag.algorithms.Hops(3)])
     with pytest.raises(ValueError, match="prompts must be an integer >= 2"):
         ag.identify(planted, TASK, prompts=1)
     with pytest.raises(ValueError, match="confidence must be between 0 and 1"):

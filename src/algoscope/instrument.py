@@ -88,7 +88,7 @@ class Instrument:
         others: Sequence[Algorithm] | None = None,
     ) -> None:
         arguments.integer("prompts", prompts, 2)
-        chosen = _checked(algorithms) if algorithms is not None else applicable(task)
+        chosen = _checked(algorithms, task) if algorithms is not None else applicable(task)
         names = [algorithm.name for algorithm in chosen]
         if others is None:
             others = applicable(task) if isinstance(task, LinearRegression) else []
@@ -254,12 +254,15 @@ def identify(
     return instrument.identify(model, stages, norm, confidence, weights, progress)
 
 
-def _checked(algorithms: Sequence[Algorithm]) -> list[Algorithm]:
+def _checked(algorithms: Sequence[Algorithm], task: Task) -> list[Algorithm]:
     if isinstance(algorithms, Algorithm) or not all(isinstance(each, Algorithm) for each in algorithms):
         raise ValueError(f"algorithms must be a list of algorithms such as Newton(steps=24), got {algorithms!r}")
     names = [algorithm.name for algorithm in algorithms]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"algorithms must be at least one, and different from each other, got {names}")
+    others = [algorithm.name for algorithm in algorithms if algorithm.family != task.family]
+    if others:
+        raise ValueError(f"algorithms must be of the family of the task, {task.family}; {', '.join(others)} are not")
     return list(algorithms)
 
 

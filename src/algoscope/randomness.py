@@ -1,7 +1,7 @@
 """Independent streams of random numbers out of one seed."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -19,6 +19,17 @@ def stream(purpose: str, seed: int, device: torch.device | str = "cpu") -> torch
 
 def normal(generators: Sequence[torch.Generator], batch: int, *shape: int, dtype: torch.dtype) -> Tensor:
     """Standard normal numbers; each of the generators draws an equal share of the batch."""
+    return _shared(torch.randn, generators, batch, *shape, dtype=dtype)
+
+
+def uniform(generators: Sequence[torch.Generator], batch: int, *shape: int) -> Tensor:
+    """Numbers from 0 up to but not 1, in 32 bits, in which they are multiples of 2^−24."""
+    return _shared(torch.rand, generators, batch, *shape, dtype=torch.float32)
+
+
+def _shared(
+    draw: Callable[..., Tensor], generators: Sequence[torch.Generator], batch: int, *shape: int, dtype: torch.dtype
+) -> Tensor:
     share, device = batch // len(generators), generators[0].device
-    drawn = [torch.randn(share, *shape, generator=each, device=device, dtype=dtype) for each in generators]
+    drawn = [draw(share, *shape, generator=each, device=device, dtype=dtype) for each in generators]
     return drawn[0] if len(drawn) == 1 else torch.cat(drawn)

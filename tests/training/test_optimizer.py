@@ -52,6 +52,21 @@ def ours(options: Settings, rate: float, steps: int, model: Transformer = MODEL)
     return population.layout.full(population.state.parameters)
 
 
+def test_descent_is_that_of_torch():
+    """Without moments: torch adds the decay to the gradient, which for plain descent is the same."""
+    options = settings(optimizer="descent")
+    judge = Judge(options, 1e-1)
+    optimizer = torch.optim.SGD(judge.network.parameters(), lr=0.1, weight_decay=0.1)
+    for step in range(STEPS):
+        optimizer.param_groups[0]["lr"] = judge.gradients(step)
+        optimizer.step()
+    found = ours(options, 1e-1, STEPS)
+    for name, parameter in judge.network.named_parameters():
+        torch.testing.assert_close(
+            found[name], parameter.detach(), rtol=1e-5, atol=1e-7
+        )  # torch clips to a millionth less
+
+
 def test_adamw_is_that_of_torch():
     options = settings(optimizer="adamw")
     judge = Judge(options, 1e-2)

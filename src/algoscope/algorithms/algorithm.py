@@ -2,12 +2,15 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
+from typing import ClassVar
 
 from algoscope.trace import Prompts, Trace
 
 
 class Algorithm(ABC):
     """A known procedure. Concrete algorithms are frozen dataclasses whose fields are the method's parameters."""
+
+    family: ClassVar[str] = "regression"  # whose prompts it makes sense of: see `Task.family`
 
     @abstractmethod
     def trace(self, prompts: Prompts) -> Trace:

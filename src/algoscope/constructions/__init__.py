@@ -2,6 +2,7 @@
 
 from algoscope.constructions.anatomy import Anatomy, anatomy
 from algoscope.constructions.causal import causal_newton
+from algoscope.constructions.connectivity import beyond_reach, connectivity
 from algoscope.constructions.decoder import decoder_gradient_descent, quasi_orthogonal
 from algoscope.constructions.looped import gradient_descent, looped_newton, representation_regression
 from algoscope.constructions.moments import Term, moments, recursion
@@ -17,8 +18,10 @@ __all__ = [
     "Written",
     "anatomy",
     "autoregression",
+    "beyond_reach",
     "causal_newton",
     "chain_of_thought",
+    "connectivity",
     "decoder_gradient_descent",
     "gradient_descent",
     "looped_newton",

@@ -7,14 +7,16 @@ import torch
 
 from algoscope import arguments
 from algoscope.constructions.causal import causal_newton
+from algoscope.constructions.connectivity import connectivity
 from algoscope.constructions.decoder import decoder_gradient_descent
 from algoscope.constructions.looped import gradient_descent, looped_newton
 from algoscope.constructions.newton import newton
 from algoscope.constructions.thought import chain_of_thought
 from algoscope.models import Model, Network
+from algoscope.models.disentangled import DisentangledNetwork
 from algoscope.models.transformer import TransformerNetwork
 
-WRITTEN: dict[str, Callable[..., TransformerNetwork]] = {
+WRITTEN: dict[str, Callable[..., TransformerNetwork | DisentangledNetwork]] = {
     function.__name__: function
     for function in (
         newton,
@@ -23,6 +25,7 @@ WRITTEN: dict[str, Callable[..., TransformerNetwork]] = {
         decoder_gradient_descent,
         causal_newton,
         chain_of_thought,
+        connectivity,
     )
 }
 

@@ -3,7 +3,7 @@
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import torch
 from jaxtyping import Float, Shaped
@@ -22,6 +22,8 @@ class Task(ABC):
     tokens, and the predictions, one for each target, are read at the tokens `answers`.
     """
 
+    family: ClassVar[str] = "regression"  # an algorithm of the same family makes sense of its prompts
+    gradual: ClassVar[bool] = True  # whether it has easier prompts, those of fewer dimensions, for a curriculum
     noise: float = 0.0
     answer: Literal["number", "chance"] = "number"  # a number, or the logit of how likely y is 1 instead of 0
 

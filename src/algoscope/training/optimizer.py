@@ -2,7 +2,7 @@
 
 Muon (Jordan et al. 2024) moves each matrix inside the blocks along the orthogonal matrix nearest to its momentum.
 AdamW (Loshchilov and Hutter 2019) moves the rest, or everything. Muon's steps are as long as AdamW's usually are (Liu
-et al. 2025), so that one learning rate serves both.
+et al. 2025), so that one learning rate serves both. Plain gradient descent is there for papers that train with it.
 """
 
 import math
@@ -80,7 +80,8 @@ def update(
     state.errors.index_copy_(0, slot, error[None])
     rate = torch.where(trains, rates, 0.0)[:, None]
     mean, square = state.first_moment[:, muon:] * corrections[0], state.second_moment * corrections[1]
-    move(state.parameters[:, muon:], mean / (square.sqrt() + EPSILON), rate, settings.weight_decay)
+    step = gradient if settings.optimizer == "descent" else mean / (square.sqrt() + EPSILON)
+    move(state.parameters[:, muon:], step, rate, settings.weight_decay)
     ahead = torch.lerp(gradient[:, :muon], state.first_moment[:, :muon], beta1)
     return rate, ahead.bfloat16() if settings.precision == "bf16" else ahead
 

@@ -14,7 +14,7 @@ from algoscope.tasks import Task
 
 PRECISIONS = ("auto", "bf16", "tf32", "fp32", "fp64")
 SCHEDULES = ("cosine", "constant")
-OPTIMIZERS = ("muon", "adamw")
+OPTIMIZERS = ("muon", "adamw", "descent")
 LONGEST = 250  # steps between two rises of the curriculum, unless more are asked for
 
 
@@ -62,7 +62,7 @@ class Settings:
 
     steps: int
     batch: int = 64
-    optimizer: Literal["muon", "adamw"] = "muon"
+    optimizer: Literal["muon", "adamw", "descent"] = "muon"  # descent: along the gradient, without moments
     warmup: int | None = None  # steps of linear rise of the learning rate; None: a tenth of all, at most 500
     schedule: Literal["cosine", "constant"] = "cosine"
     clip: float = 1.0  # largest norm of a gradient
@@ -70,7 +70,7 @@ class Settings:
     betas: tuple[float, float] = (0.95, 0.99)  # how much of the moments a step keeps
     precision: Literal["auto", "bf16", "tf32", "fp32", "fp64"] = "auto"  # bf16 on a GPU, fp32 on a CPU
     compile: bool | None = None  # many operations into few; None: on a GPU only, since it takes time to begin with
-    curriculum: Curriculum | None = Curriculum()
+    curriculum: Curriculum | None = Curriculum()  # of tasks that have easier prompts
     log_every: int = 100  # steps; the host looks at the device only then
     checkpoint_every: int = 1000
 
@@ -105,7 +105,7 @@ class Settings:
             warmup=min(self.steps // 10, 500) if self.warmup is None else self.warmup,
             precision=("bf16" if on_gpu else "fp32") if self.precision == "auto" else self.precision,
             compile=on_gpu if self.compile is None else self.compile,
-            curriculum=self.curriculum and self.curriculum.within(self.steps, task),
+            curriculum=self.curriculum.within(self.steps, task) if self.curriculum and task.gradual else None,
         )
 
     @property

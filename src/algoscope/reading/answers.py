@@ -1,0 +1,80 @@
+"""What a network says about a graph: stage by stage, by distance, and as a whole."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from algoscope import arguments, reachability
+from algoscope.models import Network
+from algoscope.reading.probe import check_prompts
+from algoscope.reading.states import open_model
+from algoscope.tasks import Task
+from algoscope.trace import Prompts, Trace
+
+
+def decided(trace: Trace, threshold: float = 0.5) -> Trace:
+    """Numbers become answers: 1 above the threshold, else 0. Of logits it is 0, of a read-out fitted to y one half."""
+    return replace(trace, values=(trace.values > threshold).double(), weights=None, converged=None)
+
+
+@torch.no_grad()
+def lens(network: Network, task: Task, prompts: Prompts, stages: Sequence[str] | None = None) -> Trace:
+    """What the network would answer after each of its stages: its own final norm and read-out, applied early."""
+    if not isinstance(network, Network):
+        raise ValueError(f"network must be one of algoscope.models, got {type(network).__name__}")
+    if task.answer != "chance":
+        raise ValueError(f"task must ask for chances, as Connectivity does, got {type(task).__name__}")
+    check_prompts(prompts, task)
+    states, dtype = open_model(network, task, stages), next(network.parameters()).dtype
+    read_out, known = network.get_submodule("read_out"), dict(network.named_modules())
+    norm = known.get("norm", nn.Identity())
+    values = []
+    for state in states.of(prompts).values():
+        logits = read_out(norm(state.to(states.device, dtype)))
+        values.append((logits.reshape(prompts.y.shape) > 0).double().cpu())
+    return Trace("the model", torch.stack(values), states.stages, prompts)
+
+
+@dataclass(frozen=True, eq=False)
+class ByDistance:
+    """The share of right answers about pairs 0, 1, 2, … hops apart, and about pairs that are not connected.
+
+    NaN where there are no such pairs.
+    """
+
+    accuracy: Float[Tensor, "distances"]
+    pairs: Int[Tensor, "distances"]
+    apart: float
+    pairs_apart: int
+
+    def reach(self, enough: float = 0.99) -> int:
+        """The largest distance up to which, at each distance that occurs, enough answers are right; −1: not even 0."""
+        arguments.number("enough", enough)
+        poor = ((self.accuracy < enough) & (self.pairs > 0)).nonzero()
+        most = int(poor[0]) if len(poor) else len(self.accuracy)
+        return int((self.pairs[:most] > 0).nonzero()[-1]) if most else -1
+
+
+def accuracy_by_distance(
+    said: Bool[Tensor, "batch nodes *target"], x: Float[Tensor, "batch nodes nodes"]
+) -> ByDistance:
+    """Answers [batch, nodes, nodes], true where nodes are said to be connected."""
+    distances = reachability.distances(x.bool())
+    nodes = x.shape[-1]
+    right = said.reshape(x.shape) == (distances >= 0)
+    place = torch.where(distances < 0, nodes, distances).flatten()
+    pairs = torch.bincount(place, minlength=nodes + 1)
+    hits = torch.bincount(place, right.flatten().double(), minlength=nodes + 1)
+    share = (hits / pairs).cpu()  # 0/0 is NaN
+    pairs = pairs.cpu()
+    return ByDistance(share[:-1], pairs[:-1], float(share[-1]), int(pairs[-1]))
+
+
+def exact_match(
+    said: Bool[Tensor, "batch nodes *target"], y: Float[Tensor, "batch nodes *target"]
+) -> Bool[Tensor, "batch"]:
+    """Whether every answer about a graph is right."""
+    return (said == y.bool()).flatten(1).all(1)
