@@ -22,3 +22,10 @@ def normal(generators: Sequence[torch.Generator], batch: int, *shape: int, dtype
     share, device = batch // len(generators), generators[0].device
     drawn = [torch.randn(share, *shape, generator=each, device=device, dtype=dtype) for each in generators]
     return drawn[0] if len(drawn) == 1 else torch.cat(drawn)
+
+
+def uniform(generators: Sequence[torch.Generator], batch: int, *shape: int, dtype: torch.dtype) -> Tensor:
+    """Numbers between 0 and 1, 1 not included; each of the generators draws an equal share of the batch."""
+    share, device = batch // len(generators), generators[0].device
+    drawn = [torch.rand(share, *shape, generator=each, device=device, dtype=dtype) for each in generators]
+    return drawn[0] if len(drawn) == 1 else torch.cat(drawn)

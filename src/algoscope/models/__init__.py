@@ -1,8 +1,9 @@
 """What learns: networks over token vectors. Tasks decide how prompts become tokens and where predictions are read."""
 
 from algoscope.models.algoformer import AlgoFormer
+from algoscope.models.index import Index
 from algoscope.models.network import Model, Network
 from algoscope.models.recurrent import Recurrent
 from algoscope.models.transformer import Transformer
 
-__all__ = ["AlgoFormer", "Model", "Network", "Recurrent", "Transformer"]
+__all__ = ["AlgoFormer", "Index", "Model", "Network", "Recurrent", "Transformer"]
