@@ -1,24 +1,37 @@
 """What people wrote: each algorithm returns its whole trace, every step at every prefix, batched and in float64."""
 
 from algoscope.algorithms.algorithm import Algorithm
+from algoscope.algorithms.cells import IterativeQuantization, KMeansCells, SimHash
 from algoscope.algorithms.conjugate import ConjugateGradients
 from algoscope.algorithms.exact import OrdinaryLeastSquares, Ridge, Zero
 from algoscope.algorithms.gradient import GradientDescent, GradientDescentPlusPlus, PreconditionedGradientDescent
 from algoscope.algorithms.momentum import Chebyshev, HeavyBall
 from algoscope.algorithms.newton import Newton
 from algoscope.algorithms.online import OnlineGradientDescent
+from algoscope.algorithms.search import BinarySearch, Buckets, InterpolationSearch, KDTree, Treap
+from algoscope.algorithms.sketches import CountMin, CountSketch
 
 __all__ = [
     "Algorithm",
+    "BinarySearch",
+    "Buckets",
     "Chebyshev",
     "ConjugateGradients",
+    "CountMin",
+    "CountSketch",
     "GradientDescent",
     "GradientDescentPlusPlus",
     "HeavyBall",
+    "InterpolationSearch",
+    "IterativeQuantization",
+    "KDTree",
+    "KMeansCells",
     "Newton",
     "OnlineGradientDescent",
     "OrdinaryLeastSquares",
     "PreconditionedGradientDescent",
     "Ridge",
+    "SimHash",
+    "Treap",
     "Zero",
 ]

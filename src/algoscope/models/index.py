@@ -21,6 +21,7 @@ ADDRESSES = ("all", "pointer")
 ANSWERS = ("last", "any")
 TINY = 1e-20  # keeps the logarithm of a number between 0 and 1 finite
 NEVER = -1e9  # the logarithm of a weight of zero, but finite
+FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
 FINE = 1000.0  # differences from one part in so many on are seen on a logarithmic scale
 
 
@@ -93,7 +94,6 @@ class IndexNetwork(Network):
         self.model, self.points, places = model, points, points + model.slots
         self.read_in, self.norm, self.read_out = Linear(inputs, model.width), Norm(model.width), Linear(model.width, 1)
         draw_linear(self.read_in, generator)
-        draw_normal(self.read_in.bias, 1.0, generator)  # or a norm would leave of a number nothing but its sign
         draw_linear(self.read_out, generator)
         self.slots = nn.Parameter(torch.empty(model.slots, model.width)) if model.slots else None
         self.write = Linear(model.width, inputs) if model.slots else None
@@ -105,7 +105,9 @@ class IndexNetwork(Network):
         address = places if self.directory is None else self.directory.shape[1]
         entry = address + 2 * inputs  # a place, what was read there, and how it compares with the query
         blocks = [Block(model.transformer(), generator) for _ in range(model.layers)]
-        asked = [(model.lookups - 1) * entry + model.lookups] if model.shared else [m * entry for m in range(model.lookups)]
+        asked = (
+            [(model.lookups - 1) * entry + model.lookups] if model.shared else [m * entry for m in range(model.lookups)]
+        )
         past = asked if model.adaptive else [model.lookups * model.shared for _ in asked]
         askers = [Asker(inputs + size, model.hidden, address, generator) for size in past]
         self.blocks = nn.ModuleList([*blocks, *askers])
@@ -269,12 +271,16 @@ def sorted_by(points: Tensor, order: Int[Tensor, "*batch points"], soft: Tensor 
 
 
 def by_point(weights: Tensor, order: Int[Tensor, "*batch points"], soft: Tensor | None) -> Tensor:
-    """Weights of places as weights of the points that are there; those of slots stay behind them."""
+    """Logarithms of weights of places as those of the points that are there; those of slots stay behind them.
+
+    The gradient of the order is that of log(weights @ soft), but bounded where a point weighs next to nothing.
+    """
     count = order.shape[-1]
     places = order.argsort(-1)[..., None, :].expand(*weights.shape[:-1], count)
     points = weights[..., :count].gather(-1, places)
     if soft is not None:
-        points = straight(points, weights[..., :count].detach() @ soft)
+        share = points.detach().exp().clamp(min=FAINT / count)
+        points = straight(points, weights[..., :count].detach().exp() @ soft / share)
     return torch.cat((points, weights[..., count:]), -1)
 
 

@@ -1,18 +1,25 @@
 """From a model to a trace: the states of its stages, read out linearly into the space of the targets."""
 
 from algoscope.reading.induced import InducedWeights, induced_weights
+from algoscope.reading.lookups import Landing, in_place, landing, lookups, order, slots
 from algoscope.reading.moments import LinearMap, Moments
 from algoscope.reading.probe import Reading, fit, probe
 from algoscope.reading.states import States, open_model
 
 __all__ = [
     "InducedWeights",
+    "Landing",
     "LinearMap",
     "Moments",
     "Reading",
     "States",
     "fit",
+    "in_place",
     "induced_weights",
+    "landing",
+    "lookups",
     "open_model",
+    "order",
     "probe",
+    "slots",
 ]

@@ -15,9 +15,7 @@ UNSIGNED_BYTES = 0x08  # how an IDX file says what its numbers are
 
 
 @functools.cache
-def vectors(
-    path: str, basis: str, dim: int, device: torch.device, dtype: torch.dtype
-) -> Float[Tensor, "vectors dim"]:
+def vectors(path: str, basis: str, dim: int, device: torch.device, dtype: torch.dtype) -> Float[Tensor, "vectors dim"]:
     """The vectors of a file in a fixed random order: their first `dim` principal components in the file `basis`.
 
     They are divided by the root mean square norm of those in `basis`, so that they are of about size 1.
