@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from algoscope import arguments
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
-from algoscope.models.transformer import Block, Transformer, added
+from algoscope.models.transformer import INITIAL, Block, Transformer, added
 
 ADDRESSES = ("all", "pointer")
 ANSWERS = ("last", "any")
@@ -101,7 +101,7 @@ class IndexNetwork(Network):
             draw_normal(self.slots, 1.0, generator)
             draw_linear(self.write, generator)
         pointer = model.address == "pointer"
-        self.directory = nn.Parameter(waves(places, min(model.pointer, places))) if pointer else None
+        self.directory = nn.Parameter(waves(places, min(model.pointer, places), generator)) if pointer else None
         address = places if self.directory is None else self.directory.shape[1]
         entry = address + 2 * inputs  # a place, what was read there, and how it compares with the query
         blocks = [Block(model.transformer(), generator) for _ in range(model.layers)]
@@ -160,7 +160,7 @@ class IndexNetwork(Network):
         for m in range(self.model.lookups):
             logits = self.blocks[self.model.layers + (0 if self.model.shared else m)](self.known(queries, seen, m))
             if self.directory is not None:
-                logits = of_each(logits, self.directory.mT)
+                logits = of_each(logits, self.directory.mT) / math.sqrt(self.directory.shape[-1])
             if m == self.model.lookups - 1:
                 logits = torch.cat((logits[..., : self.points], torch.full_like(logits[..., self.points :], NEVER)), -1)
             weights, value = self.look(logits, stored, None if noise is None else noise[..., m, :, :])
@@ -245,10 +245,11 @@ class Look(nn.Module):
         return weights, (weights.exp()[..., None] * stored[..., None, :, :]).sum(-2)
 
 
-def waves(places: int, size: int) -> Float[Tensor, "places size"]:
-    """A vector for each place, neighbors alike: the first cosines of a discrete cosine transform."""
+def waves(places: int, size: int, generator: torch.Generator) -> Float[Tensor, "places size"]:
+    """A vector for each place, neighbors alike: the first cosines of a discrete cosine transform, and a bit of noise."""
     place, frequency = torch.arange(places)[:, None] + 0.5, torch.arange(size)
-    return torch.cos(torch.pi / places * place * frequency)
+    noise = torch.randn(places, size, generator=generator)
+    return torch.cos(torch.pi / places * place * frequency) + INITIAL * noise
 
 
 def of_each(vectors: Float[Tensor, "*batch queries size"], matrix: Float[Tensor, "*members size columns"]) -> Tensor:
