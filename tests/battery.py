@@ -11,6 +11,7 @@ import torch
 import algoscope as ag
 from algoscope.algorithms import Algorithm
 from algoscope.models import AlgoFormer, Index, Model, Network, Recurrent, Transformer
+from algoscope.models.index import IndexNetwork
 from algoscope.tasks import (
     HardSearch,
     LinearRegression,
@@ -384,6 +385,7 @@ MODEL_CHECKS = [
 def check_index(model: Model) -> None:
     """Hard look-ups without noise, soft ones with it; the states that were asked for, and no others."""
     network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    assert isinstance(network, IndexNetwork)
     queries, places = network.noise[1:]
     assert queries == LENGTH - OUTPUTS
     noise = torch.rand(3, *network.noise, generator=torch.Generator().manual_seed(3), dtype=torch.float64)

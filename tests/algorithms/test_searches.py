@@ -9,7 +9,7 @@ import battery
 import numpy as np
 import pytest
 import torch
-from scipy.spatial import cKDTree
+from scipy.spatial import cKDTree  # pyright: ignore[reportAttributeAccessIssue]
 
 from algoscope.algorithms import BinarySearch, Buckets, InterpolationSearch, KDTree, SimHash, Treap
 from algoscope.algorithms.search import Lookups
@@ -111,7 +111,7 @@ def test_a_tree_splits_like_a_recursion():
             return rows
         rows = sorted(rows, key=lambda i: x[i, level % 2])
         middle = (len(rows) - 1) // 2
-        return inorder(rows[:middle], level + 1, x) + [rows[middle]] + inorder(rows[middle + 1 :], level + 1, x)
+        return [*inorder(rows[:middle], level + 1, x), rows[middle], *inorder(rows[middle + 1 :], level + 1, x)]
 
     assert KDTree.order(points).tolist() == [inorder(list(range(23)), 0, x) for x in points.numpy()]
 

@@ -9,7 +9,6 @@ from scipy import stats
 import algoscope as ag
 from algoscope.tasks import LinearRegression
 
-
 EVERY = [*battery.TASKS, *battery.SEARCHES, *battery.STREAMS]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
-from scipy.spatial import cKDTree
+from scipy.spatial import cKDTree  # pyright: ignore[reportAttributeAccessIssue]
 from sklearn.decomposition import PCA
 
 from algoscope.tasks import HardSearch, SphereSearch, UniformSearch, VectorSearch, ZipfSearch

@@ -29,7 +29,6 @@ def nearest_so_far(trace: Trace) -> Trace:
 
 def found(trace: Trace) -> Bool[Tensor, "stages batch queries"]:
     """Whether the nearest neighbor has been read by each look-up; any of several that are equally near counts."""
-    x, count = trace.prompts.x.double(), trace.prompts.before
+    closest, x = distances(trace).cummin(0).values, trace.prompts.x.double()
     target = x.gather(1, trace.prompts.y.long()[..., None].expand(-1, -1, x.shape[2]))
-    right = (target - x[:, count:]).square().sum(-1)
-    return distances(trace).cummin(0).values <= right
+    return closest <= (target - x[:, trace.prompts.before :]).square().sum(-1)

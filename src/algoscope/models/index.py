@@ -246,7 +246,7 @@ class Look(nn.Module):
 
 
 def waves(places: int, size: int, generator: torch.Generator) -> Float[Tensor, "places size"]:
-    """A vector for each place, neighbors alike: the first cosines of a discrete cosine transform, and a bit of noise."""
+    """A vector for each place, neighbors alike: the first cosines of a discrete cosine transform, and some noise."""
     place, frequency = torch.arange(places)[:, None] + 0.5, torch.arange(size)
     noise = torch.randn(places, size, generator=generator)
     return torch.cos(torch.pi / places * place * frequency) + INITIAL * noise
