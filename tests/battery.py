@@ -389,14 +389,14 @@ def check_index(model: Model) -> None:
     queries, places = network.noise[1:]
     assert queries == LENGTH - OUTPUTS
     noise = torch.rand(3, *network.noise, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    for given in ({}, {"noise": noise}):
-        outputs, states = network.run(tokens, network.stages, **given)
+    for given in (None, noise):
+        outputs, states = network.run(tokens, network.stages, given)
         assert outputs.shape == (3, queries, OUTPUTS)
         assert bool(outputs.isfinite().all())
-        assert torch.equal(network(tokens, **given), outputs)
-        assert network.run(tokens, **given)[1] == {}
+        assert torch.equal(network(tokens, noise=given), outputs)
+        assert network.run(tokens, (), given)[1] == {}
         for name in network.stages:
-            same, only = network.run(tokens, [name], **given)
+            same, only = network.run(tokens, [name], given)
             assert list(only) == [name]
             assert torch.equal(only[name], states[name])
             assert torch.equal(same, outputs)
@@ -405,7 +405,7 @@ def check_index(model: Model) -> None:
                 assert states[name].shape == (3, queries, places)
                 torch.testing.assert_close(states[name].sum(-1), torch.ones(3, queries, dtype=torch.float64))
                 hard = bool(((states[name] == 0) | (states[name] == 1)).all())
-                assert hard == (not given)
+                assert hard == (given is None)
     assert network(tokens[:, : OUTPUTS + 1]).shape == (3, 1, OUTPUTS)  # fewer queries than it was built for
     with pytest.raises(ValueError, match="tokens must be 2 points and at least one query, got 2"):
         network(tokens[:, :OUTPUTS])

@@ -75,7 +75,7 @@ def test_the_chance_that_two_points_share_a_bit_is_that_of_their_angle():
 def test_centers_are_those_of_scikit_learn():
     points = torch.randn(3, 60, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     for ours, own in zip(means(points, 5), points.numpy(), strict=True):
-        fitted = KMeans(5, init=own[:5], n_init=1, tol=0, max_iter=50).fit(own)
+        fitted = KMeans(5, init=own[:5], n_init="auto", tol=0, max_iter=50).fit(own)
         np.testing.assert_allclose(ours, fitted.cluster_centers_, atol=1e-9)
 
 

@@ -151,7 +151,7 @@ class HardSearch(Search):
             if k:
                 sides = torch.arange(end - begin, device=above.device) % 2 * 2 - 1  # left, right, left, …
                 steps = sides * lengths[..., begin:end] * self.base ** (self.levels - k)
-                above = above.repeat_interleave(2, -1)[..., : end - begin] + steps
+                above = above[..., None].expand(*above.shape, 2).flatten(-2)[..., : end - begin] + steps
             rows.append(above)
         shuffle = uniform(generators, batch, self.dim, self.points, dtype=dtype).argsort(-1)
         points = torch.cat(rows, -1).gather(-1, shuffle).mT

@@ -7,7 +7,6 @@ from typing import Literal
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional
 
 from algoscope import arguments
 from algoscope.randomness import uniform
@@ -76,7 +75,7 @@ class ZipfStream(Task):
     def encode(
         self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points"]
     ) -> Float[Tensor, "batch length inputs"]:
-        return functional.one_hot(x[..., 0].long(), self.universe).to(x.dtype)
+        return (x == torch.arange(self.universe, device=x.device)).to(x.dtype)
 
 
 def seen_before(items: Tensor) -> Tensor:
