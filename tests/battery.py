@@ -10,7 +10,7 @@ import torch
 
 import algoscope as ag
 from algoscope.algorithms import Algorithm
-from algoscope.models import AlgoFormer, Index, Model, Network, Recurrent, Transformer
+from algoscope.models import AlgoFormer, Index, LearnedSketch, Model, Network, Recurrent, Transformer
 from algoscope.models.index import IndexNetwork
 from algoscope.tasks import (
     HardSearch,
@@ -39,14 +39,14 @@ VECTORS = str(Path(tempfile.mkdtemp()) / "vectors.npy")
 np.save(VECTORS, np.random.default_rng(0).normal(size=(40, 5)) * [3, 2, 1, 1, 1])
 
 SEARCHES: list[Task] = [
-    UniformSearch(points=9, queries=2),
-    UniformSearch(points=1),
-    UniformSearch(points=6, dim=2, queries=3),
-    HardSearch(points=15, queries=2),
-    HardSearch(points=6, dim=2),
-    ZipfSearch(points=5, universe=12, queries=2),
-    SphereSearch(points=7, dim=4),
-    VectorSearch(VECTORS, points=8, dim=3, queries=2),
+    UniformSearch(size=9, queries=2),
+    UniformSearch(size=1),
+    UniformSearch(size=6, dim=2, queries=3),
+    HardSearch(size=15, queries=2),
+    HardSearch(size=6, dim=2),
+    ZipfSearch(size=5, universe=12, queries=2),
+    SphereSearch(size=7, dim=4),
+    VectorSearch(VECTORS, size=8, dim=3, queries=2),
 ]
 
 STREAMS: list[Task] = [
@@ -120,6 +120,11 @@ INDEXES: list[Model] = [  # networks that store points and look them up
     Index(lookups=3, layers=1, heads=2, width=8, hidden=16, address="pointer", shared=True),
     Index(lookups=2, slots=1, layers=1, heads=2, width=8, hidden=16, address="pointer", pointer=2),
     Index(lookups=2, layers=0, heads=2, width=8, hidden=16, shared=True, adaptive=False, noisy=False, ordered=False),
+]
+
+COUNTERS: list[Model] = [  # networks that count the items of a stream
+    LearnedSketch(cells=4, hidden=16),
+    LearnedSketch(cells=3, accesses=2, hidden=8, temperature=1.0, noisy=False),
 ]
 
 INPUTS, OUTPUTS, LENGTH = 3, 2, 6  # of the networks that are built to be checked
@@ -409,6 +414,36 @@ def check_index(model: Model) -> None:
     assert network(tokens[:, : OUTPUTS + 1]).shape == (3, 1, OUTPUTS)  # fewer queries than it was built for
     with pytest.raises(ValueError, match="tokens must be 2 points and at least one query, got 2"):
         network(tokens[:, :OUTPUTS])
+
+
+def check_counter(model: Model) -> None:
+    """Each item adds to as many cells as it may, and hard reads are of one cell; any length will do."""
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    noise = torch.rand(3, *network.noise, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    for given in ({}, {"noise": noise}):
+        outputs = network(tokens, **given)
+        assert outputs.shape == (3, LENGTH, OUTPUTS)
+        assert bool(outputs.isfinite().all())
+    outputs, states = network.run(tokens, network.stages)
+    assert tuple(states) == network.stages
+    assert network.run(tokens)[1] == {}
+    cells, accesses = network.noise[2], network.noise[1] // 2
+    assert states["write"].shape == (3, LENGTH, cells)
+    assert int((states["write"] != 0).sum(-1).max()) <= accesses
+    for name in network.stages[1:]:
+        assert bool(((states[name] == 0) | (states[name] == 1)).all())
+        assert bool((states[name].sum(-1) == 1).all())
+    assert torch.equal(network(tokens), outputs)
+
+
+COUNTER_CHECKS = [
+    check_counter,
+    check_builds,
+    check_global_randomness,
+    check_precisions,
+    check_independence,
+    check_causality,
+]
 
 
 def check_equivariance(model: Model) -> None:

@@ -99,8 +99,8 @@ def test_train_chooses_the_model_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train"], "tasks: linear-regression; models: algo-former, recurrent, transformer"),
-        (["train", "sorting"], "tasks: linear-regression"),
+        (["train"], "linear-regression, sphere-search, uniform-search"),
+        (["train", "sorting"], "models: algo-former, index, learned-sketch, recurrent, transformer"),
         (["train", "linear-regression"], "--steps"),
         (["train", "linear-regression", "--steps", "5", "--dim", "x"], "--dim"),
         (["train", "linear-regression", "--steps", "0"], "steps must be an integer >= 1, got 0"),

@@ -11,7 +11,7 @@ from algoscope.matching import found
 from algoscope.tasks import SphereSearch
 from algoscope.trace import Prompts
 
-SPHERE = SphereSearch(points=100, dim=30, queries=4)
+SPHERE = SphereSearch(size=100, dim=30, queries=4)
 
 
 def accuracy(algorithm: Cells, batch: int = 1000) -> float:
@@ -21,7 +21,7 @@ def accuracy(algorithm: Cells, batch: int = 1000) -> float:
 
 def pool(points: int) -> torch.Tensor:
     """Points of the same distribution, from other prompts."""
-    return SphereSearch(points=points, dim=30).sample(1, seed=9).x[:, :points]
+    return SphereSearch(size=points, dim=30).sample(1, seed=9).x[:, :points]
 
 
 def test_a_point_whose_cell_is_full_goes_into_one_with_room():
@@ -138,7 +138,7 @@ def test_bad_arguments_are_named(kind, bad, message):
 
 @pytest.mark.usefixtures("as_users_run_it")
 def test_what_does_not_fit_the_points_is_named():
-    prompts = SphereSearch(points=9, dim=3).sample(2, seed=0)
+    prompts = SphereSearch(size=9, dim=3).sample(2, seed=0)
     with pytest.raises(ValueError, match="bits must be at most 3, the dimension of the points, got 4"):
         IterativeQuantization(bits=4, basis=None).assign(prompts.x[:, :9], prompts.x[:, 9:])
     with pytest.raises(ValueError, match="centers must be for points of 3 coordinates, got 2"):

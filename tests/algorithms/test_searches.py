@@ -72,7 +72,7 @@ def expected(keys: list[float], first: int, last: int, query: float) -> int:
 @pytest.mark.parametrize(("algorithm", "middle"), [(BinarySearch(6), halfway), (InterpolationSearch(6), expected)])
 @pytest.mark.parametrize("points", [1, 2, 5, 16, 33])
 def test_searches_follow_the_textbook(algorithm, middle, points):
-    prompts = UniformSearch(points=points, queries=5).sample(40, seed=2)
+    prompts = UniformSearch(size=points, queries=5).sample(40, seed=2)
     values = algorithm.trace(prompts).values.long()
     for b in range(40):
         keys, order = prompts.x[b, :points, 0].sort()
@@ -84,7 +84,7 @@ def test_searches_follow_the_textbook(algorithm, middle, points):
 def test_binary_search_ends_with_the_nearest_neighbor():
     """After ⌈log₂(N + 1)⌉ reads both neighbors of the query have been read."""
     for points in (1, 2, 3, 7, 8, 15, 16, 100):
-        prompts = UniformSearch(points=points, queries=20).sample(50, seed=points)
+        prompts = UniformSearch(size=points, queries=20).sample(50, seed=points)
         assert bool(found(BinarySearch(math.ceil(math.log2(points + 1))).trace(prompts))[-1].all())
 
 
@@ -104,7 +104,7 @@ def test_duplicates_and_queries_outside_the_range_are_answered(algorithm):
 
 def test_a_tree_splits_like_a_recursion():
     """The order of a plain recursive k-d tree, and its descent."""
-    points = UniformSearch(points=23, dim=2).sample(6, seed=0).x[:, :23]
+    points = UniformSearch(size=23, dim=2).sample(6, seed=0).x[:, :23]
 
     def inorder(rows: list[int], level: int, x: np.ndarray) -> list[int]:
         if len(rows) < 2:
@@ -118,13 +118,13 @@ def test_a_tree_splits_like_a_recursion():
 
 def test_descent_of_a_tree_reaches_the_query_s_own_leaf():
     """A query at a stored point finds it: the descent passes through it."""
-    points = UniformSearch(points=31, dim=3).sample(4, seed=1).x[:, :31]
+    points = UniformSearch(size=31, dim=3).sample(4, seed=1).x[:, :31]
     prompts = Prompts(torch.cat((points, points), 1), torch.arange(31, dtype=torch.float64).repeat(4, 1))
     assert bool(found(KDTree(5).trace(prompts))[-1].all())
 
 
 def test_buckets_read_the_point_nearest_to_their_middle():
-    prompts = UniformSearch(points=9, queries=50).sample(10, seed=0)
+    prompts = UniformSearch(size=9, queries=50).sample(10, seed=0)
     values = Buckets(1, buckets=5).trace(prompts).values[0].long()
     edges = np.linspace(-1, 1, 6).tolist()
     for x, read in zip(prompts.x[..., 0].numpy(), values.numpy(), strict=True):
@@ -135,7 +135,7 @@ def test_buckets_read_the_point_nearest_to_their_middle():
 
 
 def test_a_treap_is_a_search_tree_with_the_most_frequent_on_top():
-    prompts = ZipfSearch(points=40, universe=80, queries=5).sample(100, seed=0)
+    prompts = ZipfSearch(size=40, universe=80, queries=5).sample(100, seed=0)
     trace = Treap(40, universe=80).trace(prompts)
     assert bool(found(trace)[-1].all())
     for points, roots in zip(prompts.x[:, :40, 0], trace.values[0].long(), strict=True):

@@ -37,7 +37,7 @@ def test_slots_are_no_points():
 
 def test_searches_can_be_compared_look_up_by_look_up():
     """Binary search agrees with itself and with a k-d tree on a line, and not with a search that knows more."""
-    prompts = UniformSearch(points=31).sample(300, seed=0)
+    prompts = UniformSearch(size=31).sample(300, seed=0)
     binary, tree, knowing = (
         algorithm.trace(prompts)
         for algorithm in (

@@ -196,7 +196,7 @@ def test_one_shared_network_serves_all_look_ups():
 
 
 def test_tasks_of_several_scales_fit():
-    task = HardSearch(points=15, dim=2)
+    task = HardSearch(size=15, dim=2)
     network = SMALL.build(task.inputs, task.outputs, task.length, generator())
     prompts = task.sample(7, seed=0, dtype=torch.float32)
     losses = task.loss(task.read(network(task.encode(prompts.x, prompts.y))), prompts.y)

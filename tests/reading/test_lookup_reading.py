@@ -14,7 +14,7 @@ from algoscope.tasks import UniformSearch
 from algoscope.training import Member, Settings
 from algoscope.training.population import Population
 
-TASK = UniformSearch(points=8, queries=8)
+TASK = UniformSearch(size=8, queries=8)
 SEED = 3  # a fresh network with this seed stores next to nothing in order
 
 
@@ -54,7 +54,7 @@ def test_a_written_index_is_read_as_it_was_written(downwards):
 
 def test_a_search_lands_where_the_algorithm_says():
     """Interpolation search begins in proportion to the query, binary search in the middle."""
-    prompts = UniformSearch(points=20, queries=50).sample(100, seed=0)
+    prompts = UniformSearch(size=20, queries=50).sample(100, seed=0)
     stored = prompts.x[:, :20, 0].argsort(1)
     knowing = landing(ag.algorithms.InterpolationSearch(2).trace(prompts), stored)
     assert bool((knowing.mean.diff() > 1).all())
@@ -124,7 +124,7 @@ def test_what_is_no_index_is_named():
         lookups(other, TASK, prompts)
     with pytest.raises(ValueError, match="model must be an Index with extra slots; this one has none"):
         slots(written(), TASK, prompts)
-    more = UniformSearch(points=9)
+    more = UniformSearch(size=9)
     with pytest.raises(ValueError, match="prompts must give 8 points, as the model was built for, got 9"):
         order(written(), more, more.sample(3, seed=0))
     with pytest.raises(ValueError, match="coordinate must be below 1, the dimension of the points, got 1"):

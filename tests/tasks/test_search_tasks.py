@@ -18,7 +18,7 @@ from algoscope.tasks.search import nearest, zipf
 def test_targets_are_the_nearest_points(task):
     prompts = task.sample(50, seed=1)
     for x, y in zip(prompts.x.numpy(), prompts.y.numpy(), strict=True):
-        points, queries = x[: task.points], x[task.points :]
+        points, queries = x[: task.size], x[task.size :]
         distances, _ = cKDTree(points).query(queries)
         found = np.linalg.norm(points[y.astype(int)] - queries, axis=1)
         np.testing.assert_allclose(found, distances, rtol=1e-9, atol=1e-12)
@@ -31,13 +31,13 @@ def test_of_equally_near_points_the_first_is_the_target():
 
 
 def test_uniform_points_and_queries_fill_the_cube():
-    prompts = UniformSearch(points=20, dim=2).sample(500, seed=0)
+    prompts = UniformSearch(size=20, dim=2).sample(500, seed=0)
     assert stats.kstest(prompts.x.numpy().ravel(), stats.uniform(-1, 2).cdf).pvalue > 1e-3
 
 
 def test_the_hard_distribution_is_a_tree_of_distances():
     """The sum of n independent terms has a known mean: the nodes lie on both sides of the root alike."""
-    task = HardSearch(points=15)
+    task = HardSearch(size=15)
     assert task.levels == 4
     assert task.reach == 2401 + 343 + 49 + 7
     x = task.sample(4000, seed=0).x
@@ -52,18 +52,18 @@ def test_the_hard_distribution_is_a_tree_of_distances():
 
 def test_a_tree_that_is_not_full_has_as_many_nodes_as_there_are_points():
     for points in (1, 2, 3, 6, 16):
-        assert HardSearch(points=points).sample(2, seed=0).x.shape == (2, points + 1, 1)
+        assert HardSearch(size=points).sample(2, seed=0).x.shape == (2, points + 1, 1)
 
 
 def test_coordinates_of_the_hard_distribution_are_independent():
-    x = HardSearch(points=15, dim=2).sample(2000, seed=0).x[:, :15]
+    x = HardSearch(size=15, dim=2).sample(2000, seed=0).x[:, :15]
     centered = x - x.mean(1, keepdim=True)
     pooled = (centered[..., 0] * centered[..., 1]).mean() / (centered[..., 0].std() * centered[..., 1].std())
     assert abs(float(pooled)) < 0.03
 
 
 def test_zipf_queries_have_zipf_s_chances_and_points_differ():
-    prompts = ZipfSearch(points=100, universe=200, queries=4).sample(2000, seed=0)
+    prompts = ZipfSearch(size=100, universe=200, queries=4).sample(2000, seed=0)
     points, queries = prompts.x[:, :100, 0], prompts.x[:, 100:, 0].flatten()
     assert all(len(row.unique()) == 100 for row in points[:50])
     assert float(points.min()) == 1
@@ -79,7 +79,7 @@ def test_every_number_between_0_and_1_is_an_item():
 
 
 def test_queries_on_the_sphere_have_the_stated_inner_product_with_their_target():
-    prompts = SphereSearch(points=100, dim=30, correlation=0.8).sample(300, seed=0)
+    prompts = SphereSearch(size=100, dim=30, correlation=0.8).sample(300, seed=0)
     torch.testing.assert_close(prompts.x.norm(dim=-1), torch.ones(300, 101, dtype=torch.float64))
     target = prompts.x.gather(1, prompts.y.long()[..., None].expand(-1, -1, 30))
     products = (target * prompts.x[:, 100:]).sum(-1)
@@ -87,7 +87,7 @@ def test_queries_on_the_sphere_have_the_stated_inner_product_with_their_target()
 
 
 def test_vectors_of_a_file_are_its_principal_components():
-    task = VectorSearch(battery.VECTORS, points=8, dim=3)
+    task = VectorSearch(battery.VECTORS, size=8, dim=3)
     known = np.load(battery.VECTORS)
     components = PCA(3).fit(known).transform(known)
     scaled = components / np.sqrt((components**2).sum(1).mean())
@@ -110,7 +110,7 @@ def test_images_and_fvecs_are_vectors_too(tmp_path, compressed):
     fvecs = tmp_path / "vectors.fvecs"
     sizes = np.full((30, 1), 6, "<i4").view("<f4")
     fvecs.write_bytes(np.hstack([sizes, rows]).astype("<f4").tobytes())
-    both = [VectorSearch(str(file), points=4, dim=2).sample(5, seed=0) for file in (idx, fvecs)]
+    both = [VectorSearch(str(file), size=4, dim=2).sample(5, seed=0) for file in (idx, fvecs)]
     assert both[0].same_as(both[1])
 
 
@@ -128,18 +128,18 @@ def test_test_vectors_use_the_components_of_the_training_vectors(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "bad", "message"),
     [
-        (UniformSearch, {"points": 0}, "points must be an integer >= 1, got 0"),
+        (UniformSearch, {"size": 0}, "size must be an integer >= 1, got 0"),
         (UniformSearch, {"queries": 0}, "queries must be an integer >= 1, got 0"),
         (UniformSearch, {"dim": 0}, "dim must be an integer >= 1, got 0"),
-        (HardSearch, {"points": -1}, "points must be an integer >= 1"),
+        (HardSearch, {"size": -1}, "size must be an integer >= 1"),
         (HardSearch, {"base": 0.5}, "base must be a finite number >= 1"),
-        (ZipfSearch, {"points": 5, "universe": 4}, "points must be at most universe = 4: they differ, got 5"),
+        (ZipfSearch, {"size": 5, "universe": 4}, "size must be at most universe = 4: they differ, got 5"),
         (ZipfSearch, {"exponent": -1.0}, "exponent must be a finite number >= 0"),
         (SphereSearch, {"dim": 1}, "dim must be an integer >= 2"),
         (SphereSearch, {"correlation": 1.5}, "correlation must be a number from -1 to 1, got 1.5"),
         (VectorSearch, {"path": "nowhere.npy"}, "path must be a file of vectors, got 'nowhere.npy'"),
         (VectorSearch, {"path": battery.VECTORS, "dim": 9}, "dim must be at most 5, the size of the vectors"),
-        (VectorSearch, {"path": battery.VECTORS, "points": 40, "dim": 2}, "points and queries must be at most the 40"),
+        (VectorSearch, {"path": battery.VECTORS, "size": 40, "dim": 2}, "size and queries must be at most the 40"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")
@@ -166,11 +166,11 @@ def test_files_of_the_wrong_shape_are_named(tmp_path, name, content, message):
     file = tmp_path / name
     file.write_bytes(content) if isinstance(content, bytes) else np.save(file, content)
     with pytest.raises(ValueError, match=message):
-        VectorSearch(str(file), points=3, dim=1)
+        VectorSearch(str(file), size=3, dim=1)
 
 
 def test_a_curriculum_uses_the_first_coordinates_only():
-    task, generator = UniformSearch(points=6, dim=3), torch.Generator().manual_seed(0)
+    task, generator = UniformSearch(size=6, dim=3), torch.Generator().manual_seed(0)
     x, y = task.draw(4, [generator], dims=torch.tensor(1))
     assert not bool(x[..., 1:].any())
     assert torch.equal(nearest(x[:, :6], x[:, 6:]).double(), y)

@@ -15,7 +15,7 @@ from algoscope.training.population import Population
 
 CPU = torch.device("cpu")
 MODEL = Index(lookups=2, slots=1, layers=1, heads=2, width=8, hidden=16)
-TASK = UniformSearch(points=6, queries=2)
+TASK = UniformSearch(size=6, queries=2)
 
 
 def test_a_fake_tensor_notices_who_waits_for_the_device():
@@ -34,11 +34,14 @@ def test_drawing_never_waits_for_the_device(task):
     assert tokens.shape == (4, task.length, task.inputs)
 
 
-@pytest.mark.parametrize("model", battery.INDEXES, ids=str)
+PAIRS = [*((model, TASK) for model in battery.INDEXES), *((model, battery.STREAMS[0]) for model in battery.COUNTERS)]
+
+
+@pytest.mark.parametrize(("model", "task"), PAIRS, ids=str)
 @pytest.mark.parametrize("members", [1, 2])
-def test_a_step_never_waits_for_the_device(model, members):
+def test_a_step_never_waits_for_the_device(model, task, members):
     settings = Settings(steps=10, batch=4, curriculum=None)
-    population = Population(model, [Member(TASK, seed) for seed in range(members)], settings, CPU)
+    population = Population(model, [Member(task, seed) for seed in range(members)], settings, CPU)
     with FakeTensorMode(allow_non_fake_inputs=True):
         population.step()
 

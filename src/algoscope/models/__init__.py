@@ -4,6 +4,7 @@ from algoscope.models.algoformer import AlgoFormer
 from algoscope.models.index import Index
 from algoscope.models.network import Model, Network
 from algoscope.models.recurrent import Recurrent
+from algoscope.models.sketch import LearnedSketch
 from algoscope.models.transformer import Transformer
 
-__all__ = ["AlgoFormer", "Index", "Model", "Network", "Recurrent", "Transformer"]
+__all__ = ["AlgoFormer", "Index", "LearnedSketch", "Model", "Network", "Recurrent", "Transformer"]

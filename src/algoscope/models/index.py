@@ -223,7 +223,7 @@ class Look(nn.Module):
     """One look-up: the logarithms of the weights of the places, and what is read with them.
 
     With noise the weights are soft, a sample of the Gumbel-softmax distribution (Jang et al. 2017); without it they are
-    hard. Products are written as sums: on a GPU a product may round what is stored.
+    hard, and what is read is what is stored. The product is written as a sum: a GPU may round those that are not.
     """
 
     def __init__(self, temperature: float, noisy: bool) -> None:
@@ -236,13 +236,21 @@ class Look(nn.Module):
         stored: Float[Tensor, "*batch places inputs"],
         noise: Float[Tensor, "*batch queries places"] | None,
     ) -> tuple[Float[Tensor, "*batch queries places"], Float[Tensor, "*batch queries inputs"]]:
-        if noise is None:
-            place = logits.argmax(-1, keepdim=True)
-            hard = torch.full_like(logits, NEVER).scatter(-1, place, 0.0)
-            return hard, stored.gather(-2, place.expand(*place.shape[:-1], stored.shape[-1]))
-        gumbel = -(-noise.clamp(min=TINY).log()).clamp(min=TINY).log() if self.noisy else 0.0
-        weights = ((logits + gumbel) / self.temperature).log_softmax(-1)
+        weights = weigh(logits, noise, self.temperature, self.noisy)
         return weights, (weights.exp()[..., None] * stored[..., None, :, :]).sum(-2)
+
+
+def weigh(
+    logits: Float[Tensor, "*shape places"],
+    noise: Float[Tensor, "*shape places"] | None,
+    temperature: float,
+    noisy: bool,
+) -> Float[Tensor, "*shape places"]:
+    """Logarithms of the weights of places: without noise all of it on one; else softly, with Gumbel noise."""
+    if noise is None:
+        return torch.full_like(logits, NEVER).scatter(-1, logits.argmax(-1, keepdim=True), 0.0)
+    gumbel = -(-noise.clamp(min=TINY).log()).clamp(min=TINY).log() if noisy else 0.0
+    return ((logits + gumbel) / temperature).log_softmax(-1)
 
 
 def waves(places: int, size: int, generator: torch.Generator) -> Float[Tensor, "places size"]:

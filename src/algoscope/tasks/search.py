@@ -25,13 +25,13 @@ CHUNK = 2**26  # differences between queries and points that are held at once
 
 
 class Search(Task):
-    """What search tasks share; a task says how points and queries are drawn.
+    """What search tasks share; a task says how `size` points, and queries, are drawn.
 
     A network sees the points and then the queries, as they are or with coordinates that `features` makes, and answers
     each query with a logit for each point.
     """
 
-    points: int
+    size: int
     queries: int
     dim: int = 1
     answer: Literal["number", "chance", "choice"] = "choice"
@@ -39,12 +39,12 @@ class Search(Task):
     @property
     @final
     def power(self) -> float:
-        return math.log(max(self.points, 2))
+        return math.log(max(self.size, 2))
 
     @property
     @final
     def length(self) -> int:
-        return self.points + self.queries
+        return self.size + self.queries
 
     @property
     @final
@@ -54,7 +54,7 @@ class Search(Task):
     @property
     @final
     def outputs(self) -> int:
-        return self.points
+        return self.size
 
     @property
     @final
@@ -82,7 +82,7 @@ class Search(Task):
         x = self.places(batch, generators, dtype)
         if dims is not None:
             x = torch.where(torch.arange(x.shape[-1], device=x.device) < dims, x, 0.0)
-        return x, nearest(x[:, : self.points], x[:, self.points :]).to(dtype)
+        return x, nearest(x[:, : self.size], x[:, self.size :]).to(dtype)
 
     @final
     def encode(
@@ -92,7 +92,7 @@ class Search(Task):
 
     @final
     def check_sizes(self) -> None:
-        arguments.integer("points", self.points, 1)
+        arguments.integer("size", self.size, 1)
         arguments.integer("queries", self.queries, 1)
 
 
@@ -100,7 +100,7 @@ class Search(Task):
 class UniformSearch(Search):
     """Points and queries are uniform in the cube from −1 to 1."""
 
-    points: int = 100
+    size: int = 100
     dim: int = 1
     queries: int = 1
 
@@ -122,7 +122,7 @@ class HardSearch(Search):
     of the one above it. Each coordinate has a tree of its own, whose nodes are the points in random order.
     """
 
-    points: int = 15
+    size: int = 15
     dim: int = 1
     base: float = 7.0
     queries: int = 1
@@ -134,7 +134,7 @@ class HardSearch(Search):
 
     @property
     def levels(self) -> int:
-        return self.points.bit_length()
+        return self.size.bit_length()
 
     @property
     def reach(self) -> float:
@@ -144,16 +144,16 @@ class HardSearch(Search):
     def places(
         self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
     ) -> Float[Tensor, "batch length dim"]:
-        lengths = uniform(generators, batch, self.dim, self.points, dtype=dtype)
+        lengths = uniform(generators, batch, self.dim, self.size, dtype=dtype)
         above, rows = lengths[..., :1] * self.base**self.levels, []
         for k in range(self.levels):
-            begin, end = 2**k - 1, min(2 ** (k + 1) - 1, self.points)
+            begin, end = 2**k - 1, min(2 ** (k + 1) - 1, self.size)
             if k:
                 sides = torch.arange(end - begin, device=above.device) % 2 * 2 - 1  # left, right, left, …
                 steps = sides * lengths[..., begin:end] * self.base ** (self.levels - k)
                 above = above[..., None].expand(*above.shape, 2).flatten(-2)[..., : end - begin] + steps
             rows.append(above)
-        shuffle = uniform(generators, batch, self.dim, self.points, dtype=dtype).argsort(-1)
+        shuffle = uniform(generators, batch, self.dim, self.size, dtype=dtype).argsort(-1)
         points = torch.cat(rows, -1).gather(-1, shuffle).mT
         chosen = one_of(points, uniform(generators, batch, self.queries, dtype=dtype))
         return torch.cat((points, chosen + normal(generators, batch, self.queries, self.dim, dtype=dtype)), 1)
@@ -167,7 +167,7 @@ class HardSearch(Search):
 class ZipfSearch(Search):
     """Points are different integers of 1..universe, and queries are integers with chances ∝ i^−exponent."""
 
-    points: int = 100
+    size: int = 100
     universe: int = 200
     exponent: float = 1.2
     queries: int = 1
@@ -176,13 +176,13 @@ class ZipfSearch(Search):
         self.check_sizes()
         arguments.integer("universe", self.universe, 1)
         arguments.number("exponent", self.exponent)
-        if self.points > self.universe:
-            raise ValueError(f"points must be at most universe = {self.universe}: they differ, got {self.points}")
+        if self.size > self.universe:
+            raise ValueError(f"size must be at most universe = {self.universe}: they differ, got {self.size}")
 
     def places(
         self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
     ) -> Float[Tensor, "batch length dim"]:
-        points = uniform(generators, batch, self.universe, dtype=dtype).argsort(-1)[:, : self.points] + 1
+        points = uniform(generators, batch, self.universe, dtype=dtype).argsort(-1)[:, : self.size] + 1
         queries = zipf(uniform(generators, batch, self.queries, dtype=dtype), self.universe, self.exponent) + 1
         return torch.cat((points, queries), 1)[..., None].to(dtype)
 
@@ -194,7 +194,7 @@ class ZipfSearch(Search):
 class SphereSearch(Search):
     """Points are uniform on the unit sphere, and a query has inner product `correlation` with one of them."""
 
-    points: int = 100
+    size: int = 100
     dim: int = 30
     correlation: float = 0.8
     queries: int = 1
@@ -208,7 +208,7 @@ class SphereSearch(Search):
     def places(
         self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
     ) -> Float[Tensor, "batch length dim"]:
-        points = functional.normalize(normal(generators, batch, self.points, self.dim, dtype=dtype), dim=-1)
+        points = functional.normalize(normal(generators, batch, self.size, self.dim, dtype=dtype), dim=-1)
         chosen = one_of(points, uniform(generators, batch, self.queries, dtype=dtype))
         away = normal(generators, batch, self.queries, self.dim, dtype=dtype)
         away = functional.normalize(away - (away * chosen).sum(-1, keepdim=True) * chosen, dim=-1)
@@ -224,7 +224,7 @@ class VectorSearch(Search):
     """
 
     path: str
-    points: int = 100
+    size: int = 100
     dim: int = 100
     queries: int = 1
     basis: str | None = None
@@ -234,7 +234,7 @@ class VectorSearch(Search):
         arguments.integer("dim", self.dim, 1)
         rows = len(self.vectors(torch.device("cpu"), torch.float64))
         if rows < self.length:
-            raise ValueError(f"points and queries must be at most the {rows} vectors of {self.path}, got {self.length}")
+            raise ValueError(f"size and queries must be at most the {rows} vectors of {self.path}, got {self.length}")
 
     def vectors(self, device: torch.device, dtype: torch.dtype) -> Float[Tensor, "vectors dim"]:
         return vectors(self.path, self.basis or self.path, self.dim, device, dtype)
