@@ -2,20 +2,37 @@
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 import algoscope as ag
 from algoscope.algorithms import Algorithm
-from algoscope.models import AlgoFormer, Disentangled, Model, Network, Recurrent, Transformer
+from algoscope.models import (
+    AlgoFormer,
+    Disentangled,
+    Index,
+    LearnedSketch,
+    Model,
+    Network,
+    Recurrent,
+    Transformer,
+)
+from algoscope.models.index import IndexNetwork
 from algoscope.tasks import (
     AutoregressiveRepresentation,
     ChainOfThought,
     Connectivity,
+    HardSearch,
     LinearRegression,
     RepresentationRegression,
+    SphereSearch,
     Task,
+    UniformSearch,
+    VectorSearch,
+    ZipfSearch,
+    ZipfStream,
 )
 from algoscope.trace import Prompts
 
@@ -42,6 +59,24 @@ TASKS: list[Task] = [
     Connectivity(nodes=9, graphs="two chains", size=3),
     Connectivity(nodes=8, graphs="two cliques"),
     Connectivity(nodes=12, graphs="paths", parts=3),
+]
+
+VECTORS = str(Path(__file__).with_name("vectors.npy"))  # 40 normal vectors, longer in the first two of 5 directions
+
+SEARCHES: list[Task] = [
+    UniformSearch(size=9, queries=2),
+    UniformSearch(size=1),
+    UniformSearch(size=6, dim=2, queries=3),
+    HardSearch(size=15, queries=2),
+    HardSearch(size=6, dim=2),
+    ZipfSearch(size=5, universe=12, queries=2),
+    SphereSearch(size=7, dim=4),
+    VectorSearch(VECTORS, size=8, dim=3, queries=2),
+]
+
+STREAMS: list[Task] = [
+    ZipfStream(universe=20, items=12),
+    ZipfStream(universe=3, items=1, exponent=0.0, ranks="fixed"),
 ]
 
 ALGORITHMS: list[Algorithm] = [
@@ -76,6 +111,27 @@ ALGORITHMS: list[Algorithm] = [
     ag.algorithms.AllConnected(),
 ]
 
+LINE_SEARCHES: list[Algorithm] = [  # for points with one coordinate
+    ag.algorithms.BinarySearch(lookups=4),
+    ag.algorithms.InterpolationSearch(lookups=4),
+    ag.algorithms.InterpolationSearch(lookups=4, low=0.5, high=12.5),
+    ag.algorithms.Treap(lookups=4, universe=12),
+    ag.algorithms.Buckets(lookups=2, buckets=4),
+]
+
+CELL_SEARCHES: list[Algorithm] = [  # for points with any number of coordinates
+    ag.algorithms.KDTree(lookups=4),
+    ag.algorithms.SimHash(lookups=4, bits=1),
+    ag.algorithms.IterativeQuantization(lookups=3, bits=1, seed=2),
+    ag.algorithms.KMeansCells(lookups=3, count=2),
+]
+
+SKETCHES: list[Algorithm] = [
+    ag.algorithms.CountMin(cells=6),
+    ag.algorithms.CountMin(cells=6, rows=3, increment=0.8, seed=1),
+    ag.algorithms.CountSketch(cells=7, rows=3),
+]
+
 MODELS: list[Model] = [
     Transformer(layers=3, heads=2, width=8),
     Transformer(layers=0, heads=1, width=4),
@@ -92,6 +148,19 @@ MODELS: list[Model] = [
     Disentangled(layers=1),
     Disentangled(layers=3, sharpness=2.0, floor=0.01, spread=0.3),
     Disentangled(layers=2),
+]
+
+INDEXES: list[Model] = [  # networks that store points and look them up
+    Index(lookups=3, layers=2, heads=2, width=8, hidden=16),
+    Index(lookups=2, slots=3, layers=1, heads=1, width=8, hidden=16, answer="any"),
+    Index(lookups=3, layers=1, heads=2, width=8, hidden=16, address="pointer", shared=True),
+    Index(lookups=2, slots=1, layers=1, heads=2, width=8, hidden=16, address="pointer", pointer=2),
+    Index(lookups=2, layers=0, heads=2, width=8, hidden=16, shared=True, adaptive=False, noisy=False, ordered=False),
+]
+
+COUNTERS: list[Model] = [  # networks that count the items of a stream
+    LearnedSketch(cells=4, hidden=16),
+    LearnedSketch(cells=3, accesses=2, hidden=8, temperature=1.0, noisy=False),
 ]
 
 INPUTS, OUTPUTS, LENGTH = 3, 2, 6  # of the networks that are built to be checked
@@ -123,7 +192,12 @@ def check_task(task: Task) -> None:
             torch.testing.assert_close(part, torch.cat(own))
     tokens = task.encode(prompts.x, prompts.y)
     assert tokens.shape == (3, task.length, task.inputs)
-    assert task.read(tokens.new_zeros(3, task.length, task.outputs)).shape == prompts.y.shape
+    options = (task.outputs,) if task.answer == "choice" else ()
+    predictions = task.read(tokens.new_zeros(3, task.length, task.outputs))
+    assert predictions.shape == (*prompts.y.shape, *options)
+    losses = task.loss(predictions, prompts.y)
+    assert losses.shape == prompts.y.shape
+    assert bool((losses >= 0).all())
     with pytest.raises(ValueError, match="batch must be an integer >= 1"):
         task.sample(0, seed=0)
     with pytest.raises(ValueError, match="seed must be an integer >= 0"):
@@ -242,6 +316,47 @@ def lengths(model: Model) -> tuple[int, ...]:
     return (LENGTH,) if isinstance(model, Disentangled) else (LENGTH, 1)
 
 
+def check_reads(algorithm: Algorithm, prompts: Prompts) -> None:
+    """Stage m is the number of a point; more look-ups begin with the same ones."""
+    trace, count = algorithm.trace(prompts), prompts.before
+    many = getattr(algorithm, "lookups")  # noqa: B009 - as below
+    assert trace.prompts is prompts
+    assert trace.stages == tuple(range(1, many + 1))
+    assert trace.values.shape == (many, *prompts.y.shape)
+    assert trace.values.dtype == torch.float64
+    assert trace.values.device == prompts.x.device
+    assert bool(((trace.values == trace.values.round()) & (trace.values >= 0) & (trace.values < count)).all())
+    more = replace(algorithm, lookups=many + count).trace(prompts)  # pyright: ignore[reportArgumentType]
+    assert torch.equal(more.values[:many], trace.values)
+    assert bool(((more.values >= 0) & (more.values < count)).all())
+
+
+def check_queries(algorithm: Algorithm, prompts: Prompts) -> None:
+    """A sequence is treated alike in any batch, and a query whatever else is asked."""
+    values, count = algorithm.trace(prompts).values, prompts.before
+    alone = replace(prompts, x=prompts.x[1:2], y=prompts.y[1:2])
+    assert torch.equal(algorithm.trace(alone).values[:, 0], values[:, 1])
+    first = replace(prompts, x=prompts.x[:, : count + 1], y=prompts.y[:, :1])
+    assert torch.equal(algorithm.trace(first).values, values[:, :, :1])
+
+
+LOOKUP_CHECKS = [check_reads, check_queries]
+
+
+def check_sketch(algorithm: Algorithm, prompts: Prompts) -> None:
+    """Estimates for every position of a stream, which later items do not change; after m reads, those of m rows."""
+    trace = algorithm.trace(prompts)
+    assert trace.prompts is prompts
+    assert trace.values.shape == (len(trace), *prompts.y.shape)
+    assert trace.values.dtype == torch.float64
+    assert not bool(trace.values[:, :, 0].any())  # nothing has been seen
+    for t in range(prompts.positions):
+        part = replace(prompts, x=prompts.x[:, : t + 1], y=prompts.y[:, : t + 1])
+        assert torch.equal(algorithm.trace(part).values, trace.values[:, :, : t + 1])
+    alone = replace(prompts, x=prompts.x[1:2], y=prompts.y[1:2])
+    assert torch.equal(algorithm.trace(alone).values[:, 0], trace.values[:, 1])
+
+
 def build(model: Model, seed: int = 0) -> Network:
     return model.build(*form(model), torch.Generator().manual_seed(seed))
 
@@ -346,4 +461,80 @@ MODEL_CHECKS = [
     check_precisions,
     check_independence,
     check_causality,
+]
+
+
+def check_index(model: Model) -> None:
+    """Hard look-ups without noise, soft ones with it; the states that were asked for, and no others."""
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    assert isinstance(network, IndexNetwork)
+    queries, places = network.noise[1:]
+    assert queries == LENGTH - OUTPUTS
+    noise = torch.rand(3, *network.noise, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    for given in (None, noise):
+        outputs, states = network.run(tokens, network.stages, given)
+        assert outputs.shape == (3, queries, OUTPUTS)
+        assert bool(outputs.isfinite().all())
+        assert torch.equal(network(tokens, noise=given), outputs)
+        assert network.run(tokens, (), given)[1] == {}
+        for name in network.stages:
+            same, only = network.run(tokens, [name], given)
+            assert list(only) == [name]
+            assert torch.equal(only[name], states[name])
+            assert torch.equal(same, outputs)
+        for name in network.stages:
+            if name.startswith("look-up"):
+                assert states[name].shape == (3, queries, places)
+                torch.testing.assert_close(states[name].sum(-1), torch.ones(3, queries, dtype=torch.float64))
+                hard = bool(((states[name] == 0) | (states[name] == 1)).all())
+                assert hard == (given is None)
+    assert network(tokens[:, : OUTPUTS + 1]).shape == (3, 1, OUTPUTS)  # fewer queries than it was built for
+    with pytest.raises(ValueError, match="tokens must be 2 points and at least one query, got 2"):
+        network(tokens[:, :OUTPUTS])
+
+
+def check_counter(model: Model) -> None:
+    """Each item adds to as many cells as it may, and hard reads are of one cell; any length will do."""
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    noise = torch.rand(3, *network.noise, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    for given in ({}, {"noise": noise}):
+        outputs = network(tokens, **given)
+        assert outputs.shape == (3, LENGTH, OUTPUTS)
+        assert bool(outputs.isfinite().all())
+    outputs, states = network.run(tokens, network.stages)
+    assert tuple(states) == network.stages
+    assert network.run(tokens)[1] == {}
+    cells, accesses = network.noise[2], network.noise[1] // 2
+    assert states["write"].shape == (3, LENGTH, cells)
+    assert int((states["write"] != 0).sum(-1).max()) <= accesses
+    for name in network.stages[1:]:
+        assert bool(((states[name] == 0) | (states[name] == 1)).all())
+        assert bool((states[name].sum(-1) == 1).all())
+    assert torch.equal(network(tokens), outputs)
+
+
+COUNTER_CHECKS = [
+    check_counter,
+    check_builds,
+    check_global_randomness,
+    check_precisions,
+    check_independence,
+    check_causality,
+]
+
+
+def check_equivariance(model: Model) -> None:
+    """An index has no use for the order in which points come."""
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    turned = torch.cat((tokens[:, :OUTPUTS].flip(1), tokens[:, OUTPUTS:]), dim=1)
+    torch.testing.assert_close(network(turned), network(tokens).flip(-1), rtol=1e-9, atol=1e-9)
+
+
+INDEX_CHECKS = [
+    check_index,
+    check_builds,
+    check_global_randomness,
+    check_precisions,
+    check_independence,
+    check_equivariance,
 ]

@@ -22,9 +22,11 @@ def normal(generators: Sequence[torch.Generator], batch: int, *shape: int, dtype
     return _shared(torch.randn, generators, batch, *shape, dtype=dtype)
 
 
-def uniform(generators: Sequence[torch.Generator], batch: int, *shape: int) -> Tensor:
-    """Numbers from 0 up to but not 1, in 32 bits, in which they are multiples of 2^−24."""
-    return _shared(torch.rand, generators, batch, *shape, dtype=torch.float32)
+def uniform(
+    generators: Sequence[torch.Generator], batch: int, *shape: int, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """Numbers from 0 up to but not 1, in 32 bits multiples of 2^−24; each of the generators draws an equal share."""
+    return _shared(torch.rand, generators, batch, *shape, dtype=dtype)
 
 
 def _shared(

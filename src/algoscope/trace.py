@@ -21,12 +21,14 @@ Stage: TypeAlias = int | str
 class Prompts:
     """A batch of sequences of pairs (x, y). At position t the first t pairs have been seen and y[t] is asked for.
 
-    `y` has the shape [batch, points], or [batch, points, targets] where a target has several coordinates. `noise` is
-    the standard deviation of the noise in y, and `power` is E[y²] per coordinate, the unit of the normalized error.
+    `y` has the shape [batch, points], or [batch, points, targets] where a target has several coordinates. Where only
+    the last points are asked about, y has as many: the points `before` them are given, as is a set to be searched.
+    `noise` is the standard deviation of the noise in y, and `power` is E[y²] per coordinate, the unit of the normalized
+    error.
     """
 
     x: Float[Tensor, "batch points dim"]
-    y: Shaped[Tensor, "batch points *target"]
+    y: Shaped[Tensor, "batch asked *target"]
     noise: float = 0.0
     power: float | None = None  # None: the mean square of y itself
 
@@ -38,7 +40,7 @@ class Prompts:
         if self.x.ndim != 3 or self.y.ndim not in (2, 3) or 0 in (*self.x.shape, *self.y.shape):
             shapes = f"x {list(self.x.shape)} and y {list(self.y.shape)}"
             raise ValueError(f"x must be [batch, points, dim] and y [batch, points] or [.., targets], got {shapes}")
-        if self.x.shape[:2] != self.y.shape[:2]:
+        if self.x.shape[0] != self.y.shape[0] or self.x.shape[1] < self.y.shape[1]:
             raise ValueError(f"x and y must agree in batch and points, got {list(self.x.shape)}, {list(self.y.shape)}")
         arguments.number("noise", self.noise)
         if self.power is not None:
@@ -50,7 +52,13 @@ class Prompts:
 
     @property
     def positions(self) -> int:
-        return self.x.shape[1]
+        """How many points are asked about."""
+        return self.y.shape[1]
+
+    @property
+    def before(self) -> int:
+        """How many points come before the first that is asked about."""
+        return self.x.shape[1] - self.y.shape[1]
 
     @property
     def dim(self) -> int:

@@ -24,7 +24,7 @@ def test_battery(model, check):
 
 def test_every_model_is_in_the_battery():
     classes = {getattr(models, name) for name in models.__all__} - {Model, Network}
-    assert {type(model) for model in battery.MODELS} == classes
+    assert {type(model) for model in (*battery.MODELS, *battery.INDEXES, *battery.COUNTERS)} == classes
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)], ids=str)

@@ -5,12 +5,14 @@ import pytest
 
 import algoscope as ag
 
+EVERY = [*battery.TASKS, *battery.SEARCHES, *battery.STREAMS]
 
-@pytest.mark.parametrize("task", battery.TASKS, ids=str)
+
+@pytest.mark.parametrize("task", EVERY, ids=str)
 def test_battery(task):
     battery.check_task(task)
 
 
 def test_every_task_is_in_the_battery():
     classes = [getattr(ag.tasks, name) for name in ag.tasks.__all__ if name != "Task"]
-    assert {type(task) for task in battery.TASKS} == set(classes)
+    assert {type(task) for task in EVERY} == set(classes)

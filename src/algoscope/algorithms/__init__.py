@@ -1,6 +1,7 @@
 """What people wrote: each algorithm returns its whole trace, every step at every prefix, batched and in float64."""
 
 from algoscope.algorithms.algorithm import Algorithm
+from algoscope.algorithms.cells import IterativeQuantization, KMeansCells, SimHash
 from algoscope.algorithms.components import AllConnected, Degree, Hops, LabelPropagation, Squaring, Tripling
 from algoscope.algorithms.conjugate import ConjugateGradients
 from algoscope.algorithms.exact import OrdinaryLeastSquares, Ridge, Zero
@@ -8,24 +9,36 @@ from algoscope.algorithms.gradient import GradientDescent, GradientDescentPlusPl
 from algoscope.algorithms.momentum import Chebyshev, HeavyBall
 from algoscope.algorithms.newton import Newton
 from algoscope.algorithms.online import OnlineGradientDescent
+from algoscope.algorithms.search import BinarySearch, Buckets, InterpolationSearch, KDTree, Treap
+from algoscope.algorithms.sketches import CountMin, CountSketch
 
 __all__ = [
     "Algorithm",
     "AllConnected",
+    "BinarySearch",
+    "Buckets",
     "Chebyshev",
     "ConjugateGradients",
+    "CountMin",
+    "CountSketch",
     "Degree",
     "GradientDescent",
     "GradientDescentPlusPlus",
     "HeavyBall",
     "Hops",
+    "InterpolationSearch",
+    "IterativeQuantization",
+    "KDTree",
+    "KMeansCells",
     "LabelPropagation",
     "Newton",
     "OnlineGradientDescent",
     "OrdinaryLeastSquares",
     "PreconditionedGradientDescent",
     "Ridge",
+    "SimHash",
     "Squaring",
+    "Treap",
     "Tripling",
     "Zero",
 ]

@@ -18,11 +18,11 @@ class Algorithm(ABC):
 
     @property
     def name(self) -> str:
-        """The class, and those parameters other than the steps that are not at their defaults."""
+        """The class, and those parameters other than steps and look-ups that are not at their defaults."""
         told = []
         for field in fields(self) if is_dataclass(self) else ():
             value = getattr(self, field.name)
             shown = value if isinstance(value, str | int | float | None) else "…"
-            if field.name != "steps" and shown != field.default:
+            if field.name not in ("steps", "lookups") and shown != field.default:
                 told.append(f"{field.name}={shown}")
         return f"{type(self).__name__}({', '.join(told)})" if told else type(self).__name__

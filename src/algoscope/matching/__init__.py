@@ -2,6 +2,7 @@
 
 from algoscope.matching.candidates import Candidate, candidates
 from algoscope.matching.compare import Match, compare, judge
+from algoscope.matching.lookups import found, nearest_so_far
 from algoscope.matching.measures import MEASURES, Measure
 from algoscope.matching.ranking import Standing, rank
 from algoscope.matching.rates import RateLaw, inseparable, rate_law
@@ -15,8 +16,10 @@ __all__ = [
     "Standing",
     "candidates",
     "compare",
+    "found",
     "inseparable",
     "judge",
+    "nearest_so_far",
     "rank",
     "rate_law",
 ]

@@ -141,7 +141,7 @@ def judge(
 def positions_at(prompts: Prompts, positions: Positions = "all", first: int = 1) -> Bool[Tensor, "positions"]:
     """Which positions t a view keeps; t is the number of examples seen."""
     arguments.integer("first", first, 0)
-    t = torch.arange(prompts.positions)
+    t = prompts.before + torch.arange(prompts.positions)
     if isinstance(positions, int):
         arguments.integer("positions", positions, 0)
         kept = t == positions
@@ -150,9 +150,8 @@ def positions_at(prompts: Prompts, positions: Positions = "all", first: int = 1)
         views = {"all": t >= 0, "t<dim": t < prompts.dim, "t>=dim": t >= prompts.dim}
         kept = views[positions] & (t >= first)
     if not bool(kept.any()):
-        last = prompts.positions - 1
         raise ValueError(
-            f"positions {positions!r} from first = {first} on: these prompts, with t = 0..{last}, have none"
+            f"positions {positions!r} from first = {first} on: these prompts, with t = {t[0]}..{t[-1]}, have none"
         )
     return kept
 

@@ -2,8 +2,19 @@
 
 from algoscope.models.algoformer import AlgoFormer
 from algoscope.models.disentangled import Disentangled
+from algoscope.models.index import Index
 from algoscope.models.network import Model, Network
 from algoscope.models.recurrent import Recurrent
+from algoscope.models.sketch import LearnedSketch
 from algoscope.models.transformer import Transformer
 
-__all__ = ["AlgoFormer", "Disentangled", "Model", "Network", "Recurrent", "Transformer"]
+__all__ = [
+    "AlgoFormer",
+    "Disentangled",
+    "Index",
+    "LearnedSketch",
+    "Model",
+    "Network",
+    "Recurrent",
+    "Transformer",
+]

@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from jaxtyping import Float
@@ -33,6 +33,7 @@ class Network(nn.Module, ABC):
     stages: tuple[str, ...]
     blocks: nn.ModuleList  # of one form: what is compiled for one serves all
     places: Mapping[str, Place] = MappingProxyType({})  # of its stream, by name, where they are known
+    noise: tuple[int, ...] = ()  # shape of the uniform numbers that a sequence takes in training; without them it tests
     side_by_side: bool = True  # whether parameters may carry a leading axis of members; if not, members take turns
 
     @abstractmethod
@@ -40,8 +41,11 @@ class Network(nn.Module, ABC):
         self, tokens: Float[Tensor, "*batch length inputs"], keep: Collection[str] = ()
     ) -> tuple[Float[Tensor, "*batch length outputs"], dict[str, Float[Tensor, "*batch length width"]]]: ...
 
-    def forward(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "*batch length outputs"]:
-        return self.run(tokens)[0]
+    def forward(
+        self, tokens: Float[Tensor, "*batch length inputs"], **given: Any
+    ) -> Float[Tensor, "*batch answers outputs"]:
+        """`given` is `noise`, for a network that takes it, in training."""
+        return self.run(tokens, **given)[0]
 
     def check_stages(self, keep: Collection[str]) -> None:
         unknown = [name for name in keep if name not in self.stages]
@@ -64,12 +68,13 @@ class Model(ABC):
 class Linear(nn.Linear):
     """A linear map, for one network or for each member of a population, in the precision of its weights.
 
-    `stacked` says how many independent maps it holds, one above the other.
+    `stacked` says how many independent maps it holds, one above the other. One that is `exact` stays in 32 bits, and
+    with AdamW, also inside a block.
     """
 
-    def __init__(self, inputs: int, outputs: int, stacked: int = 1) -> None:
+    def __init__(self, inputs: int, outputs: int, stacked: int = 1, exact: bool = False) -> None:
         super().__init__(inputs, outputs)
-        self.stacked = stacked
+        self.stacked, self.exact = stacked, exact
 
     def reset_parameters(self) -> None:
         """Left to `draw_linear`: torch would draw from the global random state."""

@@ -3,6 +3,7 @@
 from algoscope.reading.answers import ByDistance, accuracy_by_distance, decided, exact_match, lens
 from algoscope.reading.channels import Channels, channels, equivariance
 from algoscope.reading.induced import InducedWeights, induced_weights
+from algoscope.reading.lookups import Landing, in_place, landing, lookups, order, slots
 from algoscope.reading.moments import LinearMap, Moments
 from algoscope.reading.probe import Reading, fit, probe
 from algoscope.reading.states import States, open_model
@@ -11,6 +12,7 @@ __all__ = [
     "ByDistance",
     "Channels",
     "InducedWeights",
+    "Landing",
     "LinearMap",
     "Moments",
     "Reading",
@@ -21,8 +23,13 @@ __all__ = [
     "equivariance",
     "exact_match",
     "fit",
+    "in_place",
     "induced_weights",
+    "landing",
     "lens",
+    "lookups",
     "open_model",
+    "order",
     "probe",
+    "slots",
 ]

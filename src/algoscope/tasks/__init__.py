@@ -3,6 +3,8 @@
 from algoscope.tasks.graphs import Connectivity
 from algoscope.tasks.regression import LinearRegression
 from algoscope.tasks.representation import AutoregressiveRepresentation, RepresentationRegression
+from algoscope.tasks.search import HardSearch, SphereSearch, UniformSearch, VectorSearch, ZipfSearch
+from algoscope.tasks.streams import ZipfStream
 from algoscope.tasks.task import Task
 from algoscope.tasks.thought import ChainOfThought
 
@@ -10,7 +12,13 @@ __all__ = [
     "AutoregressiveRepresentation",
     "ChainOfThought",
     "Connectivity",
+    "HardSearch",
     "LinearRegression",
     "RepresentationRegression",
+    "SphereSearch",
     "Task",
+    "UniformSearch",
+    "VectorSearch",
+    "ZipfSearch",
+    "ZipfStream",
 ]

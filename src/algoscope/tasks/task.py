@@ -25,12 +25,12 @@ class Task(ABC):
     family: ClassVar[str] = "regression"  # an algorithm of the same family makes sense of its prompts
     gradual: ClassVar[bool] = True  # whether it has easier prompts, those of fewer dimensions, for a curriculum
     noise: float = 0.0
-    answer: Literal["number", "chance"] = "number"  # a number, or the logit of how likely y is 1 instead of 0
+    answer: Literal["number", "chance", "choice"] = "number"  # see `loss`
 
     @property
     @abstractmethod
     def power(self) -> float:
-        """E[y²] per coordinate, the unit of the normalized error."""
+        """The unit of the normalized error: E[y²] per coordinate, or of a choice what a blind guess costs."""
 
     @property
     @abstractmethod
@@ -89,17 +89,26 @@ class Task(ABC):
 
     @final
     def read(self, outputs: Float[Tensor, "batch length outputs"]) -> Shaped[Tensor, "batch points *target"]:
-        """The predictions; a target of one coordinate has no axis of its own."""
+        """The predictions; a target of one coordinate has no axis of its own, and one that is a choice has its options.
+
+        A network may leave out the outputs before the tokens that answer, where these are counted from the end.
+        """
         predictions = self.at_answers(outputs)
-        return predictions if self.outputs > 1 else predictions[..., 0]
+        return predictions if self.outputs > 1 or self.answer == "choice" else predictions[..., 0]
 
     @final
     def loss(
-        self, predictions: Float[Tensor, "batch points *target"], y: Float[Tensor, "batch points *target"]
+        self, predictions: Float[Tensor, "batch points *answer"], y: Float[Tensor, "batch points *target"]
     ) -> Float[Tensor, "batch points *target"]:
-        """What each prediction costs: its squared error, or where chances are asked for, its cross-entropy."""
+        """What each prediction costs, which depends on what an answer is.
+
+        A "number" costs its squared error. A "chance", the logit of how likely y is 1 instead of 0, and a "choice", a
+        logit for each option of which y is the number, cost their cross-entropy.
+        """
         if self.answer == "chance":
             return functional.binary_cross_entropy_with_logits(predictions, y, reduction="none")
+        if self.answer == "choice":
+            return functional.cross_entropy(predictions.movedim(-1, 1), y.long(), reduction="none")
         return (predictions - y).square()
 
     @final

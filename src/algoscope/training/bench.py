@@ -34,12 +34,13 @@ def usual(task: Task, network: nn.Module, batch: int, device: torch.device) -> C
     """A step as it is usually written: prompts from the host, eager float32, Adam, the loss fetched each time."""
     network = network.to(device)
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-4)
-    generator = stream("training prompts", 0)
+    generator, noise = stream("training prompts", 0), getattr(network, "noise", ())
 
     def advance() -> None:
         x, y = (part.to(device) for part in task.draw(batch, [generator], torch.float32))
         optimizer.zero_grad()
-        loss = task.loss(task.read(network(task.encode(x, y))), y).mean()
+        given = {"noise": torch.rand(batch, *noise, device=device)} if noise else {}
+        loss = task.loss(task.read(network(task.encode(x, y), **given)), y).mean()
         loss.backward()
         optimizer.step()
         loss.detach().item()

@@ -36,7 +36,7 @@ class Layout:
 
     def __init__(self, network: Network, low_precision: bool, muon: bool) -> None:
         forms = {name: _form(network, name) for name, _ in network.named_parameters()}
-        inside = {name for name in forms if name.startswith("blocks.") and "norm" not in name}
+        inside = {name for name in forms if name.startswith("blocks.") and "norm" not in name} - set(_exact(network))
         order = sorted(forms, key=lambda name: (name not in inside, -len(forms[name].shape), forms[name]))
         self.forms = {name: forms[name] for name in order}
         self.low = {name: form for name, form in self.forms.items() if low_precision and name in inside}
@@ -66,6 +66,13 @@ class Layout:
             together = torch.cat([named[name].detach().flatten() for name in names])
             parts.append(pad(together, (0, padding(len(together)))))
         return torch.cat(parts)
+
+
+def _exact(network: nn.Module) -> Iterator[str]:
+    """Names of the parameters that stay in 32 bits wherever they are."""
+    for name, layer in network.named_modules():
+        if isinstance(layer, Linear) and layer.exact:
+            yield from (f"{name}.{own}" for own, _ in layer.named_parameters())
 
 
 def _form(network: nn.Module, name: str) -> Form:

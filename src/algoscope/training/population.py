@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from algoscope.models import Model, Network
-from algoscope.randomness import stream
+from algoscope.randomness import stream, uniform
 from algoscope.tasks import Task
 from algoscope.training.layout import Layout
 from algoscope.training.optimizer import Optimizer
@@ -47,10 +47,11 @@ class Population:
         """Samples prompts, computes losses and gradients, and moves every member that still trains."""
         dims, points = self.in_use()
         x, y = self._draw(dims)
+        noise = self._noise()
         # The weights to differentiate: in bf16 those inside the blocks are a copy in 16 bits, the rest is as it is.
         # That is our autocast; what the optimizer moves stays in 32 bits.
         weights = [part.detach().requires_grad_() for part in self.layout.low_and_high(self.state.parameters)]
-        loss, error = self.losses(weights, x, y, points)
+        loss, error = self.losses(weights, x, y, points, noise)
         gradients = torch.autograd.grad(loss.sum(), weights, materialize_grads=True)
         self.optimizer.step(self.state, gradients, loss.detach(), error.detach() / self.power)
 
@@ -64,6 +65,14 @@ class Population:
         x, y = (torch.cat(part) for part in zip(*drawn, strict=True)) if len(drawn) > 1 else drawn[0]
         return x.unflatten(0, (-1, batch)), y.unflatten(0, (-1, batch))
 
+    def _noise(self) -> Tensor | None:
+        """What the networks need of chance; each member draws as if it were alone."""
+        shape, batch = self.network.noise, self.settings.batch
+        if not shape:
+            return None
+        drawn = uniform(self.generators, batch * len(self.members), *shape, dtype=self.settings.dtype)
+        return drawn.unflatten(0, (-1, batch)) if len(self.members) > 1 else drawn
+
     def in_use(self) -> tuple[Tensor | None, Int[Tensor, ""]]:
         """Input coordinates (None: all) and positions that the curriculum lets the next step use."""
         if self.settings.curriculum is None:
@@ -72,26 +81,30 @@ class Population:
         return dims, points.clamp(max=self.task.positions)
 
     def losses(
-        self, weights: Sequence[Tensor], x: Tensor, y: Tensor, points: Int[Tensor, ""]
+        self, weights: Sequence[Tensor], x: Tensor, y: Tensor, points: Int[Tensor, ""], noise: Tensor | None = None
     ) -> tuple[Float[Tensor, "members"], Float[Tensor, "members"]]:
         """The mean loss over the positions in use, and at the last of them."""
         members, batch = y.shape[:2]
         tokens = self.encode(x.flatten(0, 1), y.flatten(0, 1))
         tokens = tokens.unflatten(0, (members, batch)) if members > 1 else tokens
-        outputs = self._outputs(weights, tokens)
+        outputs = self._outputs(weights, tokens, noise)
         return self.score(self.task, self.task.read(outputs.reshape(-1, *outputs.shape[-2:])), y, points)
 
-    def _outputs(self, weights: Sequence[Tensor], tokens: Tensor) -> Tensor:
+    def _outputs(self, weights: Sequence[Tensor], tokens: Tensor, noise: Tensor | None) -> Tensor:
         if len(self.members) == 1 or self.network.side_by_side:
-            return functional_call(self.network, self.layout.tensors(weights), (tokens,), tie_weights=False)
-        turns = zip(zip(*(part.split(1) for part in weights), strict=True), tokens, strict=True)
-        each = [functional_call(self.network, self.layout.tensors(own), (x,), tie_weights=False) for own, x in turns]
-        return torch.stack(each)
+            return self._output(weights, tokens, noise)
+        alone = zip(*(part.split(1) for part in weights), strict=True)
+        noises = itertools.repeat(None) if noise is None else noise
+        return torch.stack([self._output(*own) for own in zip(alone, tokens, noises, strict=False)])
+
+    def _output(self, weights: Sequence[Tensor], tokens: Tensor, noise: Tensor | None) -> Tensor:
+        given = {} if noise is None else {"noise": noise}
+        return functional_call(self.network, self.layout.tensors(weights), (tokens,), given, tie_weights=False)
 
 
 def score(
     task: Task,
-    predictions: Float[Tensor, "sequences positions *target"],
+    predictions: Float[Tensor, "sequences positions *answer"],
     y: Float[Tensor, "members batch positions *target"],
     points: Int[Tensor, ""],
 ) -> tuple[Float[Tensor, "members"], Float[Tensor, "members"]]:

@@ -1,0 +1,107 @@
+"""Sketches of a stream: counts of all items in few cells, as traces of reads.
+
+After m reads an estimate uses the first m rows. An item is asked about before it is counted, as the prompts want it.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from algoscope import arguments
+from algoscope.algorithms.algorithm import Algorithm
+from algoscope.randomness import stream
+from algoscope.trace import Prompts, Trace
+
+ITEMS = 2**20  # that hash functions know
+
+
+class Sketch(Algorithm):
+    """`cells` numbers in `rows` rows of equal length; each item is written to, and read from, one cell of each row.
+
+    Stage m is the estimate after m reads. Hash functions are tables of random numbers.
+    """
+
+    family = "streams"
+    cells: int
+    rows: int
+    seed: int
+
+    @abstractmethod
+    def estimates(
+        self, same: Float[Tensor, "rows batch points points"], items: Int[Tensor, "batch points"]
+    ) -> Float[Tensor, "rows batch points"]:
+        """From which earlier item s shares a cell with item t: same[row, batch, t, s]."""
+
+    @final
+    def trace(self, prompts: Prompts) -> Trace:
+        items = prompts.x[..., 0].round().long()
+        if prompts.dim != 1 or prompts.before or prompts.y.ndim != 2 or bool((items != prompts.x[..., 0]).any()):
+            raise ValueError("prompts must be those of a stream: one whole number an item")
+        if int(items.min()) < 0 or int(items.max()) >= ITEMS:
+            raise ValueError(f"items must be from 0 to {ITEMS - 1}, got {int(items.min())} to {int(items.max())}")
+        cell = self.hashed("cell", items, self.cells // self.rows)
+        same = (cell[..., :, None] == cell[..., None, :]).tril(-1).double()
+        return Trace(self.name, self.estimates(same, items), tuple(range(1, self.rows + 1)), prompts)
+
+    @final
+    def hashed(self, purpose: str, items: Int[Tensor, "batch points"], values: int) -> Int[Tensor, "rows batch points"]:
+        """Random numbers below `values`, one for each row and item."""
+        tables = [
+            torch.randint(values, (ITEMS,), generator=stream(f"{purpose} of row {row}", self.seed))
+            for row in range(self.rows)
+        ]
+        return torch.stack([table.to(items.device)[items] for table in tables])
+
+    @final
+    def check_sizes(self) -> None:
+        arguments.integer("cells", self.cells, 1)
+        arguments.integer("rows", self.rows, 1)
+        arguments.integer("seed", self.seed, 0)
+        if self.rows > self.cells:
+            raise ValueError(f"rows must be at most cells = {self.cells}, got {self.rows}")
+
+
+@dataclass(frozen=True)
+class CountMin(Sketch):
+    """The least of the counters of an item (Cormode and Muthukrishnan 2005).
+
+    With the usual increment of 1 it never says too little. A smaller one makes up for the items that share a cell, on
+    average, as the models of Salemohamed et al. (2024) do.
+    """
+
+    cells: int = 32
+    rows: int = 1
+    increment: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.check_sizes()
+        arguments.number("increment", self.increment, strict=True)
+
+    def estimates(
+        self, same: Float[Tensor, "rows batch points points"], items: Int[Tensor, "batch points"]
+    ) -> Float[Tensor, "rows batch points"]:
+        return self.increment * same.sum(-1).cummin(0).values
+
+
+@dataclass(frozen=True)
+class CountSketch(Sketch):
+    """The median of counters to which each item adds a random sign (Charikar, Chen and Farach-Colton 2002)."""
+
+    cells: int = 32
+    rows: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.check_sizes()
+
+    def estimates(
+        self, same: Float[Tensor, "rows batch points points"], items: Int[Tensor, "batch points"]
+    ) -> Float[Tensor, "rows batch points"]:
+        signs = 2.0 * self.hashed("sign", items, 2) - 1
+        read = signs * (same @ signs[..., None].double())[..., 0]
+        return torch.stack([read[: m + 1].quantile(0.5, dim=0) for m in range(self.rows)])

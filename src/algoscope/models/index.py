@@ -1,0 +1,298 @@
+"""The index: a network that stores a set of points in an order of its choice, and looks some of them up for a query.
+
+After Salemohamed, Charlin, Garg, Sharan and Valiant, "Discovering Data Structures" (2024).
+"""
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from algoscope import arguments
+from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
+from algoscope.models.transformer import INITIAL, Block, Transformer, added
+
+ADDRESSES = ("all", "pointer")
+ANSWERS = ("last", "any")
+TINY = 1e-20  # keeps the logarithm of a number between 0 and 1 finite
+NEVER = -1e9  # the logarithm of a weight of zero, but finite
+FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
+FINE = 1000.0  # differences from one part in so many on are seen on a logarithmic scale
+
+
+@dataclass(frozen=True)
+class Index(Model):
+    """A transformer of `layers` puts the points of a set in order; `lookups` networks each look up one of them.
+
+    The transformer gives each point a score, and the points are stored sorted by it, as they are. It also writes
+    `slots` vectors of its own behind them. A query network, a perceptron of two hidden layers, sees the query and all
+    that was looked up so far, and chooses the next place; they are one network for all look-ups if `shared`.
+    `address` says how a place is chosen: "all" gives each place a logit of its own and "pointer" compares a vector
+    with one for each place, so that networks do not grow with the set. The answer is the "last" point looked up, or
+    "any" of them.
+
+    In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
+    `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise look-ups and sorting are hard.
+    Ablations: an order that is not `ordered` by training, and query networks that are not `adaptive`, so that they see
+    the query alone.
+    """
+
+    lookups: int = 7
+    slots: int = 0
+    layers: int = 8
+    heads: int = 8
+    width: int = 64
+    hidden: int = 1024
+    address: Literal["all", "pointer"] = "all"
+    pointer: int = 64  # size of the vectors that are compared
+    shared: bool = False
+    answer: Literal["last", "any"] = "last"
+    temperature: float = 2.0
+    softness: float = 0.1
+    noisy: bool = True
+    ordered: bool = True
+    adaptive: bool = True
+
+    def __post_init__(self) -> None:
+        arguments.integer("lookups", self.lookups, 1)
+        arguments.integer("slots", self.slots, 0)
+        arguments.integer("hidden", self.hidden, 1)
+        arguments.integer("pointer", self.pointer, 1)
+        arguments.choice("address", self.address, ADDRESSES)
+        arguments.choice("answer", self.answer, ANSWERS)
+        arguments.number("temperature", self.temperature, strict=True)
+        arguments.number("softness", self.softness, strict=True)
+        for name in ("shared", "noisy", "ordered", "adaptive"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        self.transformer()
+
+    def transformer(self) -> Transformer:
+        return Transformer(self.layers, self.heads, self.width, mask="full", positions="none")
+
+    def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "IndexNetwork":
+        """For `outputs` points, and queries that are the rest of the `length` tokens."""
+        if length <= outputs:
+            raise ValueError(f"Index needs a search task: {outputs} points and at least one query, got {length} tokens")
+        return IndexNetwork(self, inputs, outputs, length - outputs, generator)
+
+
+class IndexNetwork(Network):
+    """Stages: "order", the scores of the points [points, 1]; with extra space "slots", what they hold [slots, inputs];
+    and "look-up 1" … "look-up M", how each query weighs points and slots [queries, points + slots].
+
+    Outputs, for queries alone, are logarithms of how much the answer weighs each point.
+    """
+
+    def __init__(self, model: Index, inputs: int, points: int, queries: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.model, self.points, places = model, points, points + model.slots
+        self.read_in, self.norm, self.read_out = Linear(inputs, model.width), Norm(model.width), Linear(model.width, 1)
+        draw_linear(self.read_in, generator)
+        draw_linear(self.read_out, generator)
+        self.slots = nn.Parameter(torch.empty(model.slots, model.width)) if model.slots else None
+        self.write = Linear(model.width, inputs) if model.slots else None
+        if self.slots is not None and self.write is not None:
+            draw_normal(self.slots, 1.0, generator)
+            draw_linear(self.write, generator)
+        pointer = model.address == "pointer"
+        self.directory = nn.Parameter(waves(places, min(model.pointer, places), generator)) if pointer else None
+        address = places if self.directory is None else self.directory.shape[1]
+        entry = address + 2 * inputs  # a place, what was read there, and how it compares with the query
+        blocks = [Block(model.transformer(), generator) for _ in range(model.layers)]
+        asked = (
+            [(model.lookups - 1) * entry + model.lookups] if model.shared else [m * entry for m in range(model.lookups)]
+        )
+        past = asked if model.adaptive else [model.lookups * model.shared for _ in asked]
+        askers = [Asker(inputs + size, model.hidden, address, generator) for size in past]
+        self.blocks = nn.ModuleList([*blocks, *askers])
+        self.sort, self.look = Sort(model.softness), Look(model.temperature, model.noisy)
+        self.noise = (model.lookups, queries, places)
+        extra = ("slots",) if model.slots else ()
+        self.stages = ("order", *extra, *(f"look-up {m + 1}" for m in range(model.lookups)))
+
+    def run(
+        self,
+        tokens: Float[Tensor, "*batch length inputs"],
+        keep: Collection[str] = (),
+        noise: Float[Tensor, "*batch lookups queries places"] | None = None,
+    ) -> tuple[Float[Tensor, "*batch queries outputs"], dict[str, Tensor]]:
+        if tokens.shape[-2] <= self.points:
+            raise ValueError(f"tokens must be {self.points} points and at least one query, got {tokens.shape[-2]}")
+        self.check_stages(keep)
+        points, queries = tokens[..., : self.points, :], tokens[..., self.points :, :]
+        scores, slots = self.arrange(points)
+        order, soft = self.sort(scores if self.model.ordered else scores.detach(), noise is not None)
+        stored = torch.cat((sorted_by(points, order, soft), slots), -2)
+        kept = {"order": scores[..., None], "slots": slots}
+        kept, weights = {name: kept[name] for name in keep if name in kept}, []
+        for m, looked_up in enumerate(self.lookups(queries, stored, noise)):
+            weights.append(by_point(looked_up, order, soft))
+            if self.stages[m - self.model.lookups] in keep:
+                kept[self.stages[m - self.model.lookups]] = weights[-1].exp()
+        if self.model.answer == "last":
+            return weights[-1][..., : self.points], kept
+        return torch.stack(weights).logsumexp(0)[..., : self.points] - math.log(len(weights)), kept
+
+    def arrange(self, points: Float[Tensor, "*batch points inputs"]) -> tuple[Tensor, Tensor]:
+        """A score for each point, and what the slots hold."""
+        state = self.read_in(points)
+        if self.slots is not None:
+            slots = self.slots if self.slots.ndim == 2 else self.slots[:, None]
+            state = torch.cat((state, slots.expand(*state.shape[:-2], *slots.shape[-2:])), -2)
+        stream = (state,)
+        for block in self.blocks[: self.model.layers]:
+            stream = block(*stream)
+        state = self.norm(added(*stream))
+        slots = points[..., :0, :] if self.write is None else self.write(state[..., self.points :, :])
+        return self.read_out(state[..., : self.points, :])[..., 0], slots
+
+    def lookups(
+        self, queries: Float[Tensor, "*batch queries inputs"], stored: Tensor, noise: Tensor | None
+    ) -> Iterator[Float[Tensor, "*batch queries places"]]:
+        """The logarithms of how each look-up weighs the places. The last one is among the points: slots hold none."""
+        seen: list[Tensor] = []
+        for m in range(self.model.lookups):
+            logits = self.blocks[self.model.layers + (0 if self.model.shared else m)](self.known(queries, seen, m))
+            if self.directory is not None:
+                logits = of_each(logits, self.directory.mT) / math.sqrt(self.directory.shape[-1])
+            if m == self.model.lookups - 1:
+                logits = torch.cat((logits[..., : self.points], torch.full_like(logits[..., self.points :], NEVER)), -1)
+            weights, value = self.look(logits, stored, None if noise is None else noise[..., m, :, :])
+            yield weights
+            address = weights.exp() if self.directory is None else of_each(weights.exp(), self.directory)
+            seen += [address, value, compared(queries, value)]
+
+    def known(self, queries: Tensor, seen: list[Tensor], m: int) -> Tensor:
+        """What the m-th query network sees; one that is shared is also told m, and sees zeros for what is to come."""
+        parts = [queries, *(seen if self.model.adaptive else [])]
+        if not self.model.shared:
+            return torch.cat(parts, -1)
+        steps = torch.arange(self.model.lookups, device=queries.device) == m
+        told = steps.to(queries.dtype).expand(*queries.shape[:-1], -1)
+        known = torch.cat((told, *parts), -1)
+        first = self.blocks[-1]
+        assert isinstance(first, Asker)
+        return functional.pad(known, (0, first.inputs - known.shape[-1]))
+
+
+class Asker(nn.Module):
+    """A query network. Its first and last layer stay in 32 bits: 16 do not tell close neighbors apart."""
+
+    def __init__(self, inputs: int, hidden: int, outputs: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.inputs = inputs
+        self.first, self.first_norm = Linear(inputs, hidden, exact=True), Norm(hidden)
+        self.middle, self.middle_norm = Linear(hidden, hidden), Norm(hidden)
+        self.last = Linear(hidden, outputs, exact=True)
+        for layer in (self.first, self.middle, self.last):
+            draw_linear(layer, generator)
+
+    def forward(self, known: Float[Tensor, "*batch queries inputs"]) -> Float[Tensor, "*batch queries outputs"]:
+        state = self.first_norm(self.first(known)).relu()
+        state = self.middle_norm(self.middle(state).to(state.dtype)).relu()
+        return self.last(state)
+
+
+class Sort(nn.Module):
+    """The order of the scores, and in training a soft permutation [place, point] that has a gradient.
+
+    It is SoftSort (Prillo and Eisenschlos 2020): a place weighs the points by how close their scores are to its own.
+    """
+
+    def __init__(self, softness: float) -> None:
+        super().__init__()
+        self.softness = softness
+
+    def forward(
+        self, scores: Float[Tensor, "*batch points"], soft: bool
+    ) -> tuple[Int[Tensor, "*batch points"], Float[Tensor, "*batch points points"] | None]:
+        order = scores.argsort(dim=-1, stable=True)
+        if not soft:
+            return order, None
+        apart = (scores.gather(-1, order)[..., :, None] - scores[..., None, :]).abs()
+        return order, (-apart / self.softness).softmax(-1)
+
+
+class Look(nn.Module):
+    """One look-up: the logarithms of the weights of the places, and what is read with them.
+
+    With noise the weights are soft, a sample of the Gumbel-softmax distribution (Jang et al. 2017); without it they are
+    hard, and what is read is what is stored. The product is written as a sum: a GPU may round those that are not.
+    """
+
+    def __init__(self, temperature: float, noisy: bool) -> None:
+        super().__init__()
+        self.temperature, self.noisy = temperature, noisy
+
+    def forward(
+        self,
+        logits: Float[Tensor, "*batch queries places"],
+        stored: Float[Tensor, "*batch places inputs"],
+        noise: Float[Tensor, "*batch queries places"] | None,
+    ) -> tuple[Float[Tensor, "*batch queries places"], Float[Tensor, "*batch queries inputs"]]:
+        weights = weigh(logits, noise, self.temperature, self.noisy)
+        return weights, (weights.exp()[..., None] * stored[..., None, :, :]).sum(-2)
+
+
+def weigh(
+    logits: Float[Tensor, "*shape places"],
+    noise: Float[Tensor, "*shape places"] | None,
+    temperature: float,
+    noisy: bool,
+) -> Float[Tensor, "*shape places"]:
+    """Logarithms of the weights of places: without noise all of it on one; else softly, with Gumbel noise."""
+    if noise is None:
+        return torch.full_like(logits, NEVER).scatter(-1, logits.argmax(-1, keepdim=True), 0.0)
+    gumbel = -(-noise.clamp(min=TINY).log()).clamp(min=TINY).log() if noisy else 0.0
+    return ((logits + gumbel) / temperature).log_softmax(-1)
+
+
+def waves(places: int, size: int, generator: torch.Generator) -> Float[Tensor, "places size"]:
+    """A vector for each place, neighbors alike: the first cosines of a discrete cosine transform, and some noise."""
+    place, frequency = torch.arange(places)[:, None] + 0.5, torch.arange(size)
+    noise = torch.randn(places, size, generator=generator)
+    return torch.cos(torch.pi / places * place * frequency) + INITIAL * noise
+
+
+def of_each(vectors: Float[Tensor, "*batch queries size"], matrix: Float[Tensor, "*members size columns"]) -> Tensor:
+    """The product with a matrix, or in a population with that of each member."""
+    if matrix.ndim == 2:
+        return vectors @ matrix
+    return torch.bmm(vectors.flatten(1, -2), matrix).unflatten(1, vectors.shape[1:-1])
+
+
+def compared(query: Tensor, value: Tensor) -> Tensor:
+    """How far and on which side of the query a value is, on a logarithmic scale: near ones differ as much as far."""
+    apart = value - query
+    return apart.sign() * (FINE * apart.abs()).log1p() / math.log1p(FINE)
+
+
+def sorted_by(points: Tensor, order: Int[Tensor, "*batch points"], soft: Tensor | None) -> Tensor:
+    """The points themselves, in order; in training with the gradient of a soft sort."""
+    exact = points.gather(-2, order[..., None].expand(points.shape))
+    return exact if soft is None else straight(exact, soft @ points)
+
+
+def by_point(weights: Tensor, order: Int[Tensor, "*batch points"], soft: Tensor | None) -> Tensor:
+    """Logarithms of weights of places as those of the points that are there; those of slots stay behind them.
+
+    The gradient of the order is that of log(weights @ soft), but bounded where a point weighs next to nothing.
+    """
+    count = order.shape[-1]
+    places = order.argsort(-1)[..., None, :].expand(*weights.shape[:-1], count)
+    points = weights[..., :count].gather(-1, places)
+    if soft is not None:
+        share = points.detach().exp().clamp(min=FAINT / count)
+        points = straight(points, weights[..., :count].detach().exp() @ soft / share)
+    return torch.cat((points, weights[..., count:]), -1)
+
+
+def straight(value: Tensor, soft: Tensor) -> Tensor:
+    """A value with the gradient of another as well."""
+    return value + (soft - soft.detach())

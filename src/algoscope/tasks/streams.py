@@ -1,0 +1,86 @@
+"""Streams of items whose frequencies are asked for: how often was this one seen so far? (Salemohamed et al. 2024)"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from algoscope import arguments
+from algoscope.randomness import uniform
+from algoscope.tasks.search import zipf
+from algoscope.tasks.task import Task
+
+RANKS = ("random", "fixed")
+
+
+@dataclass(frozen=True)
+class ZipfStream(Task):
+    """Items 0..universe − 1, whose chances are ∝ rank^−exponent; y[t] is how many of the first t items are x[t].
+
+    So each item is first a question and then a part of the stream. `ranks` are "random", new for each stream, or
+    "fixed": small numbers are frequent. Networks see items as one-hot vectors.
+    """
+
+    family = "streams"
+    gradual = False
+
+    universe: int = 1000
+    items: int = 100
+    exponent: float = 1.2
+    ranks: Literal["random", "fixed"] = "random"
+
+    def __post_init__(self) -> None:
+        arguments.integer("universe", self.universe, 1)
+        arguments.integer("items", self.items, 1)
+        arguments.number("exponent", self.exponent)
+        arguments.choice("ranks", self.ranks, RANKS)
+
+    @property
+    def power(self) -> float:
+        """E[y²]: with chance p, the number of earlier items that are the same is binomial."""
+        chances = torch.arange(1, self.universe + 1, dtype=torch.float64) ** -self.exponent
+        chances = chances / chances.sum()
+        t = torch.arange(self.items + 1, dtype=torch.float64)[:, None]
+        return float((chances * (t * chances * (1 - chances) + (t * chances).square())).sum(1).mean())
+
+    @property
+    def length(self) -> int:
+        return self.items + 1
+
+    @property
+    def inputs(self) -> int:
+        return self.universe
+
+    @property
+    def outputs(self) -> int:
+        return 1
+
+    @property
+    def answers(self) -> slice:
+        return slice(None)
+
+    def draw(
+        self,
+        batch: int,
+        generators: Sequence[torch.Generator],
+        dtype: torch.dtype = torch.float64,
+        dims: Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch points dim"], Float[Tensor, "batch points"]]:
+        """A curriculum has no say here: `dims` is not used."""
+        ranks = zipf(uniform(generators, batch, self.length, dtype=torch.float64), self.universe, self.exponent)
+        if self.ranks == "random":
+            ranks = uniform(generators, batch, self.universe, dtype=torch.float64).argsort(-1).gather(-1, ranks)
+        return ranks[..., None].to(dtype), seen_before(ranks).to(dtype)
+
+    def encode(
+        self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points"]
+    ) -> Float[Tensor, "batch length inputs"]:
+        return (x == torch.arange(self.universe, device=x.device)).to(x.dtype)
+
+
+def seen_before(items: Tensor) -> Tensor:
+    """How many earlier entries of a row are the same."""
+    return (items[..., :, None] == items[..., None, :]).tril(-1).sum(-1)

@@ -1,0 +1,72 @@
+"""Vectors from files, reduced to their principal components."""
+
+import functools
+import gzip
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from algoscope.randomness import stream
+
+UNSIGNED_BYTES = 0x08  # how an IDX file says what its numbers are
+
+
+@functools.cache
+def vectors(path: str, basis: str, dim: int, device: torch.device, dtype: torch.dtype) -> Float[Tensor, "vectors dim"]:
+    """The vectors of a file in a fixed random order: their first `dim` principal components in the file `basis`.
+
+    They are divided by the root mean square norm of those in `basis`, so that they are of about size 1.
+    """
+    known, reference = read(path), read(basis)
+    if known.shape[1] != reference.shape[1]:
+        raise ValueError(f"{path} has vectors of {known.shape[1]} numbers, and {basis} of {reference.shape[1]}")
+    if dim > reference.shape[1]:
+        raise ValueError(f"dim must be at most {reference.shape[1]}, the size of the vectors of {basis}, got {dim}")
+    mean = reference.mean(0)
+    spread = (reference - mean).T @ (reference - mean)
+    axes = torch.linalg.eigh(spread).eigenvectors.flip(1)[:, :dim]
+    size = ((reference - mean) @ axes).square().sum(1).mean().sqrt()
+    if not size > 0:
+        raise ValueError(f"the vectors of {basis} must differ")
+    order = torch.randperm(len(known), generator=stream("order of vectors", 0))
+    return (((known - mean) @ axes) / size)[order].to(device, dtype)
+
+
+def read(path: str) -> Float[Tensor, "vectors size"]:
+    """One vector a row: numpy's .npy, .fvecs of the SIFT collections, or IDX images, also compressed (.gz)."""
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"path must be a file of vectors, got {path!r}")
+    content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    try:
+        if file.suffix == ".npy":
+            found = np.load(file, allow_pickle=False)
+        elif file.suffix == ".fvecs":
+            found = _fvecs(content)
+        else:
+            found = _idx(content)
+        numbers = torch.from_numpy(found.astype(np.float64))
+    except (ValueError, IndexError, TypeError) as problem:
+        raise ValueError(f"{path} must hold vectors as .npy, .fvecs or IDX: {problem}") from None
+    if numbers.ndim < 2 or 0 in numbers.shape or not bool(numbers.isfinite().all()):
+        raise ValueError(f"{path} must hold rows of finite numbers, got an array of shape {list(numbers.shape)}")
+    return numbers.flatten(1)
+
+
+def _fvecs(content: bytes) -> np.ndarray:
+    """Each vector is its size, as an integer of 32 bits, and as many floats."""
+    size = int(np.frombuffer(content[:4], "<i4")[0])
+    if size < 1 or len(content) % (4 * size + 4):
+        raise ValueError(f"{len(content)} bytes are not vectors of {size} numbers")
+    return np.frombuffer(content, "<f4").reshape(-1, size + 1)[:, 1:]
+
+
+def _idx(content: bytes) -> np.ndarray:
+    """Two zeros, the type, the number of axes, their sizes, and then the numbers."""
+    if len(content) < 4 or content[:2] != b"\0\0" or content[2] != UNSIGNED_BYTES:
+        raise ValueError("it does not begin like an IDX file of bytes")
+    sizes = np.frombuffer(content[4 : 4 + 4 * content[3]], ">i4")
+    return np.frombuffer(content[4 + 4 * content[3] :], np.uint8).reshape(sizes)

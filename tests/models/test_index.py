@@ -1,0 +1,237 @@
+"""The index against its formulas, alone and in a population."""
+
+import battery
+import numpy as np
+import pytest
+import torch
+from scipy import special
+from torch.func import functional_call
+
+from algoscope.models import Index
+from algoscope.models.index import Look, Sort, by_point, compared, sorted_by
+from algoscope.tasks import HardSearch, LinearRegression, UniformSearch
+from algoscope.training import Curriculum, Member, Settings
+from algoscope.training.population import Population
+
+SMALL = Index(lookups=2, layers=1, heads=2, width=8, hidden=16)
+CPU = torch.device("cpu")
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("model", battery.INDEXES, ids=str)
+@pytest.mark.parametrize("check", battery.INDEX_CHECKS, ids=lambda check: check.__name__)
+def test_battery(model, check):
+    check(model)
+
+
+def test_stages_are_the_order_the_slots_and_the_look_ups():
+    assert battery.build(SMALL).stages == ("order", "look-up 1", "look-up 2")
+    assert battery.build(Index(1, 2, 1, 1, 4, 8)).stages == ("order", "slots", "look-up 1")
+
+
+@pytest.mark.parametrize("points", [1, 2, 9])
+def test_sorting_keeps_the_points_as_they_are_and_has_a_gradient(points):
+    scores = torch.randn(3, points, generator=generator(), dtype=torch.float64).requires_grad_()
+    values = torch.randn(3, points, 2, generator=generator(1), dtype=torch.float64)
+    order, soft = Sort(0.5)(scores, True)
+    assert torch.equal(order, scores.argsort(-1))
+    stored = sorted_by(values, order, soft)
+    assert torch.equal(stored.detach(), values.gather(1, order[..., None].expand(-1, -1, 2)))
+    assert torch.equal(stored.detach(), sorted_by(values, *Sort(0.5)(scores, False)))
+    stored[:, 0].sum().backward()
+    assert scores.grad is not None
+    assert bool(scores.grad.any()) == (points > 1)
+
+
+def test_the_soft_sort_is_the_softmax_of_distances_and_hardens():
+    scores = torch.randn(4, 6, generator=generator(), dtype=torch.float64)
+    order, soft = Sort(0.3)(scores, True)
+    ranked = np.sort(scores.numpy())
+    expected = special.softmax(-np.abs(ranked[:, :, None] - scores.numpy()[:, None, :]) / 0.3, axis=-1)
+    np.testing.assert_allclose(soft, expected, rtol=1e-12)
+    hard = torch.nn.functional.one_hot(order, 6).double()
+    torch.testing.assert_close(Sort(1e-6)(scores, True)[1], hard)
+
+
+def test_weights_of_places_become_weights_of_points():
+    scores = torch.randn(5, 7, generator=generator(), dtype=torch.float64)
+    order, soft = Sort(0.1)(scores, True)
+    weights = torch.randn(5, 3, 9, generator=generator(1), dtype=torch.float64).log_softmax(-1)  # and of two slots
+    found = by_point(weights, order, soft)
+    for b in range(5):
+        for place, point in enumerate(order[b].tolist()):
+            assert torch.equal(found[b, :, point], weights[b, :, place])
+    assert torch.equal(found[..., 7:], weights[..., 7:])
+
+
+def test_noisy_look_ups_are_samples_of_the_softmax():
+    """The place with the most weight is drawn with the chances of the softmax, whatever the temperature (Gumbel)."""
+    logits = torch.tensor([0.0, 1.0, -1.0, 2.0], dtype=torch.float64).expand(40_000, 1, 4)
+    noise = torch.rand(40_000, 1, 4, generator=generator(), dtype=torch.float64)
+    stored = torch.randn(40_000, 4, 2, generator=generator(1), dtype=torch.float64)
+    weights, values = Look(2.0, True)(logits, stored, noise)
+    torch.testing.assert_close(values, weights.exp() @ stored)
+    shares = torch.bincount(weights.argmax(-1).flatten(), minlength=4).double() / 40_000
+    torch.testing.assert_close(shares, logits[0, 0].softmax(-1), rtol=0, atol=0.01)
+    plain, _ = Look(2.0, False)(logits, stored, noise)
+    torch.testing.assert_close(plain, (logits / 2).log_softmax(-1))
+
+
+def test_hard_look_ups_read_exactly_what_is_stored():
+    logits = torch.randn(6, 2, 5, generator=generator())
+    stored = torch.randn(6, 5, 3, generator=generator(1))
+    weights, values = Look(2.0, True)(logits, stored, None)
+    assert torch.equal(weights.exp(), torch.nn.functional.one_hot(logits.argmax(-1), 5).float())
+    assert torch.equal(values, stored.gather(1, logits.argmax(-1)[..., None].expand(-1, -1, 3)))
+
+
+def test_the_extremes_of_the_noise_are_finite():
+    logits, stored = torch.zeros(1, 1, 3), torch.ones(1, 3, 1)
+    for extreme in (0.0, 1 - 2**-24, 1.0):
+        weights, values = Look(2.0, True)(logits, stored, torch.full((1, 1, 3), extreme))
+        assert bool(weights.isfinite().all())
+        assert float(values) == pytest.approx(1.0)
+
+
+def test_comparisons_tell_sides_and_distances_of_all_sizes():
+    apart = torch.tensor([-2.0, -0.01, 0.0, 1e-4, 1.0])
+    seen = compared(torch.zeros(5), apart)
+    assert seen.sign().tolist() == apart.sign().tolist()
+    assert bool((seen.diff() > 0).all())
+    assert float(seen[-1]) == pytest.approx(1.0)
+
+
+def test_the_last_look_up_is_never_at_a_slot():
+    network = battery.scrambled(Index(lookups=2, slots=8, layers=1, heads=1, width=8, hidden=16))
+    _, states = network.run(battery.draw_tokens(200, battery.LENGTH), network.stages)
+    assert bool(states["look-up 1"][..., battery.OUTPUTS :].any())
+    assert not bool(states["look-up 2"][..., battery.OUTPUTS :].any())
+
+
+def test_without_adaptive_queries_look_ups_do_not_depend_on_what_was_read():
+    model = Index(lookups=3, layers=0, heads=1, width=8, hidden=16, adaptive=False)
+    network = model.build(1, 8, 9, generator()).double()
+    tokens = torch.randn(50, 9, 1, generator=generator(), dtype=torch.float64)
+    tokens[:, -1] = 0.3  # one query for all
+    scores = network.run(tokens, ["order"])[1]["order"][..., 0].argsort(-1)
+    for stage in network.stages[1:]:
+        read = network.run(tokens, [stage])[1][stage].argmax(-1)
+        places = scores.argsort(-1).gather(1, read)
+        assert len(places.unique()) == 1
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_an_order_that_is_not_trained_stays_as_it_is(ordered):
+    model = Index(lookups=2, layers=1, heads=1, width=8, hidden=16, ordered=ordered)
+    settings = Settings(steps=10, batch=16, precision="fp64", curriculum=None)
+    population = Population(model, [Member(UniformSearch(5), 0, 1e-2)], settings, CPU)
+    before = {name: part.clone() for name, part in population.layout.full(population.state.parameters).items()}
+    for _ in range(3):
+        population.step()
+    after = population.layout.full(population.state.parameters)
+    for name in ("read_in.weight", "read_out.weight", "blocks.0.attention.output.weight"):
+        assert torch.equal(before[name], after[name]) != ordered
+
+
+MEMBERS = [Member(UniformSearch(6, queries=3), seed, rate) for seed, rate in ((0, 1e-3), (1, 2e-3), (0, 5e-4))]
+
+
+@pytest.mark.parametrize("model", battery.INDEXES, ids=str)
+def test_a_member_equals_the_same_model_trained_alone(model):
+    """Noise and all: every member draws what it would draw alone."""
+    settings = Settings(steps=10, batch=8, precision="fp64", curriculum=None, log_every=10)
+    runs = [Population(model, members, settings, CPU) for members in (MEMBERS, *([member] for member in MEMBERS))]
+    for population in runs:
+        for _ in range(10):
+            population.step()
+    together, *alone = (population.state for population in runs)
+    for i, own in enumerate(alone):
+        torch.testing.assert_close(together.losses[:, i], own.losses[:, 0], rtol=1e-7, atol=1e-9)
+        torch.testing.assert_close(together.parameters[i], own.parameters[0], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("model", battery.INDEXES, ids=str)
+def test_hard_look_ups_of_a_population_are_those_of_its_members(model):
+    networks = [battery.scrambled(model, seed) for seed in range(3)]
+    each = [dict(network.named_parameters()) for network in networks]
+    stacked = {name: torch.stack([own[name] for own in each]).detach() for name in each[0]}
+    tokens = battery.draw_tokens(3, 4, battery.LENGTH)
+    together = functional_call(networks[0], stacked, (tokens,))
+    for outputs, network, own in zip(together, networks, tokens, strict=True):
+        torch.testing.assert_close(outputs, network(own), rtol=1e-12, atol=1e-12)
+
+
+def test_close_neighbors_are_told_apart_in_16_bits():
+    """The first and last layer of a query network are handed over in 32 bits, the rest of its matrices in 16."""
+    settings = Settings(steps=4, batch=4, precision="bf16", curriculum=None)
+    population = Population(SMALL, [Member(UniformSearch(5))], settings, CPU)
+    dtypes = {name: part.dtype for name, part in population.layout.tensors(
+        population.layout.low_and_high(population.state.parameters)).items()}  # fmt: skip
+    low = {name for name, dtype in dtypes.items() if dtype == torch.bfloat16}
+    assert "blocks.1.middle.weight" in low
+    assert "blocks.0.mlp.up.weight" in low
+    assert not low & {"blocks.1.first.weight", "blocks.1.first.bias", "blocks.1.last.weight", "read_in.weight"}
+    population.step()
+    assert bool(population.state.losses[0].isfinite().all())
+
+
+def test_pointers_do_not_grow_with_the_set():
+    sizes = [
+        Index(lookups=3, address="pointer", hidden=64).build(1, points, points + 1, generator()).parameter_count
+        for points in (100, 500)
+    ]
+    assert sizes[1] - sizes[0] == 400 * 64  # a vector for each place
+    every = [
+        Index(lookups=3, hidden=64).build(1, points, points + 1, generator()).parameter_count for points in (100, 500)
+    ]
+    assert every[1] - every[0] > 400 * 64 * 5
+
+
+def test_one_shared_network_serves_all_look_ups():
+    shared, own = (battery.build(Index(3, 0, 1, 1, 8, 16, shared=shared)) for shared in (True, False))
+    assert [len(network.blocks) for network in (shared, own)] == [2, 4]
+
+
+def test_tasks_of_several_scales_fit():
+    task = HardSearch(size=15, dim=2)
+    network = SMALL.build(task.inputs, task.outputs, task.length, generator())
+    prompts = task.sample(7, seed=0, dtype=torch.float32)
+    losses = task.loss(task.read(network(task.encode(prompts.x, prompts.y))), prompts.y)
+    assert losses.shape == (7, 1)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"lookups": 0}, "lookups must be an integer >= 1, got 0"),
+        ({"slots": -1}, "slots must be an integer >= 0, got -1"),
+        ({"hidden": 0}, "hidden must be an integer >= 1"),
+        ({"pointer": 0}, "pointer must be an integer >= 1"),
+        ({"width": 30}, "width must be a multiple of heads = 8, got 30"),
+        ({"address": "each"}, "address must be one of 'all', 'pointer', got 'each'"),
+        ({"answer": "first"}, "answer must be one of 'last', 'any', got 'first'"),
+        ({"temperature": 0.0}, "temperature must be a finite number > 0"),
+        ({"softness": -1.0}, "softness must be a finite number > 0"),
+        ({"shared": 1}, "shared must be True or False, got 1"),
+    ],
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_bad_arguments_are_named(bad, message):
+    with pytest.raises(ValueError, match=message):
+        Index(**bad)
+
+
+def test_an_index_needs_a_search_task():
+    task = LinearRegression(dim=2, examples=0)
+    with pytest.raises(ValueError, match="Index needs a search task: 1 points and at least one query, got 1 tokens"):
+        SMALL.build(task.inputs, task.outputs, task.length, generator())
+
+
+def test_a_curriculum_is_no_obstacle():
+    settings = Settings(steps=40, batch=4, curriculum=Curriculum(dims=1, points=1, interval=2))
+    population = Population(SMALL, [Member(UniformSearch(4, dim=2, queries=3))], settings, CPU)
+    population.step()
+    assert bool(population.state.losses[0].isfinite().all())
