@@ -36,9 +36,9 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "constructions": ({"models", "tasks"}, CORE),
     "spectrum": ({"algorithms", "matching"}, CORE),
     "studies": (
-        {"algorithms", "instrument", "matching", "models", "reading", "report", "runs", "spectrum", "tasks", "training"}
-        | {"verdict"},
-        {"torch", "altair"},
+        {"algorithms", "constructions", "instrument", "matching", "models", "reading", "report", "runs", "spectrum"}
+        | {"tasks", "training", "verdict"},
+        {"torch", "jaxtyping", "altair"},
     ),
     "demo": ({"instrument", "runs", "training", "verdict"}, set()),
     "cli": (

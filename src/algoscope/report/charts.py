@@ -65,6 +65,21 @@ def difference_map(records: Iterable[Record], stage_title: str, step_title: str,
     return _layered(cells).properties(title=title, width=420, height=300)
 
 
+def log_map(
+    records: Iterable[Record], stage_title: str, step_title: str, value_title: str, title: str
+) -> alt.LayerChart:
+    """Stages across, steps upward, and the `error` of each pair on a logarithmic scale."""
+    rows = list(records)
+    order = list(dict.fromkeys(str(row["stage"]) for row in rows))
+    cells = alt.Chart(_table(rows)).encode(
+        x=stage_axis(stage_title, order),
+        y=alt.Y("step:O", title=step_title, sort="descending"),
+        color=alt.Color("error:Q", title=value_title, scale=alt.Scale(type="log", scheme="viridis", reverse=True)),
+        tooltip=["stage:N", "step:Q", alt.Tooltip("error:Q", format=".2g")],
+    )
+    return _layered(cells.mark_rect()).properties(title=title, width=420, height=300)
+
+
 def growth(
     records: Sequence[Record],
     stage_title: str,

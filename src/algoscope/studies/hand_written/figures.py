@@ -1,0 +1,90 @@
+"""The figures and tables, from the numbers."""
+
+import altair as alt
+
+from algoscope.report import charts
+from algoscope.studies.hand_written.measures import ANATOMY
+from algoscope.studies.hand_written.subjects import SUBJECTS
+from algoscope.studies.plans import Plan, Rows, curves, drawn
+from algoscope.studies.study import Numbers, Table
+
+SHOWN = "chains of thought"  # whose parts are told
+
+
+def figures(numbers: Numbers) -> dict[str, alt.LayerChart]:
+    """By name."""
+    return drawn(numbers, EACH, ACROSS)
+
+
+def _by_step(model: Numbers) -> Rows:
+    for row in model["errors"]:
+        yield {"series": f"prompts of seed {row['seed']}", "x": row["step"], "y": max(row["error"], 1e-17)} | {
+            end: max(row[end], 1e-17) for end in ("low", "high")
+        }
+
+
+def _map(model: Numbers) -> Rows:
+    for row in model.get("grid", ()):
+        yield {"stage": f"{row['c']:.0e}", "step": row["C"], "error": row["error"]}
+
+
+def _over_c(numbers: Numbers) -> Rows:
+    for name, seeds in numbers.items():
+        rows = seeds["0"].get("grid", ())
+        largest = max((row["C"] for row in rows), default=0.0)
+        for row in rows:
+            if row["C"] == largest:
+                yield {"series": name, "x": row["c"], "y": row["error"]}
+
+
+def _over_large(numbers: Numbers) -> Rows:
+    for name, seeds in numbers.items():
+        rows = seeds["0"].get("grid", ())
+        for row in rows:
+            if row["c"] == 1e-5:
+                yield {"series": name, "x": row["C"], "y": row["error"]}
+
+
+EACH: dict[str, Plan] = {
+    "errors": (_by_step, curves("step or loop", "relative error", "Error of each step", log_y=True, legend="of")),
+    "grid": (_map, lambda rows: charts.log_map(rows, "c", "C", "relative error", "Error over c and C")),
+}
+ACROSS: dict[str, Plan] = {
+    "over-c": (
+        _over_c,
+        curves("c", "relative error", "Smaller c, until rounding takes over", log_x=True, log_y=True, legend="of"),
+    ),
+    "over-large": (_over_large, curves("C", "relative error", "Larger C (c = 1e-5)", log_y=True, legend="of")),
+}
+
+
+def tables(numbers: Numbers) -> list[Table]:
+    """Sizes beside what is stated, controls, and the parts of one model."""
+    measured = {name: seeds["0"] for name, seeds in numbers.items()}
+    sources = {subject.name: subject.source for subject in SUBJECTS}
+    sizes = [
+        (
+            name, sources[name], *(found["size"][part] for part in ("before", "looped", "after", "layers")),
+            "" if found["size"]["stated"] is None else found["size"]["stated"], found["size"]["heads"],
+            found["size"]["width"],
+        )
+        for name, found in measured.items()
+    ]  # fmt: skip
+    controls = [
+        (name, f"{found['named']['right']} of {found['named']['expected']}", found["named"]["alarms"])
+        for name, found in measured.items()
+        if "named" in found
+    ]
+    columns = ("model", "source", "before", "looped", "after", "layers", "stated", "heads", "width")
+    told = "Layers before, in and after the loop, each counted once, and how many the theorem allows."
+    made = [Table("How large they are", told, columns, sizes)]
+    told = "Stages whose step the instrument names, of those that hold one, and stages of which it is sure of another."
+    made.append(Table("Does the instrument name them?", told, ("model", "named", "false alarms"), controls))
+    if SHOWN in measured:
+        table = measured[SHOWN]["anatomy"]
+        size = f"{ANATOMY.dim} dimensions, {ANATOMY.examples} examples"
+        told = f"Read from the weights of a small one ({size}): what each part of it does, layer by layer."
+        made.append(Table(f"The parts of a model: {SHOWN}", told, ("layer", "part", "what it does"), table["parts"]))
+        told = "What its stream holds, where, and who writes it."
+        made.append(Table("Its places", told, ("place", "coordinates", "holds", "written by"), table["places"]))
+    return made

@@ -1,0 +1,236 @@
+"""The constructions, each with prompts of its kind and the algorithm that it should run on them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from algoscope import algorithms, constructions
+from algoscope.constructions.loop import LARGE, SMALL
+from algoscope.models.algoformer import AlgoFormerNetwork
+from algoscope.models.transformer import TransformerNetwork
+from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
+from algoscope.tasks.task import Task
+from algoscope.trace import Prompts
+
+
+@dataclass(frozen=True)
+class Size:
+    """Of the prompts, and how many steps or loops."""
+
+    dim: int
+    examples: int
+    steps: int
+    batch: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a network says after each step, beside what it should say, and the network."""
+
+    network: TransformerNetwork
+    steps: Sequence[int]
+    found: Float[Tensor, "steps batch *answer"]
+    exact: Float[Tensor, "steps batch *answer"]
+
+
+Compare = Callable[[Size, int, float, float], Comparison]  # given a seed of prompts, c and C
+
+
+@dataclass(frozen=True)
+class Subject:
+    """`stated` is how many layers its theorem allows, at a size; None where it has no theorem."""
+
+    name: str
+    source: str
+    runs: str
+    bound: float  # of the relative error
+    compare: Compare
+    stated: Callable[[Size], int] | None
+    softmax: bool = False  # so that it is as exact as c is small
+
+
+def largest(x: Float[Tensor, "batch points dim"]) -> float:
+    """The largest eigenvalue of S in a batch."""
+    return float(torch.linalg.matrix_norm(x[:, :-1], 2).max()) ** 2
+
+
+def sums(size: Size, seed: int, small: float, large: float) -> Comparison:
+    prompts = LinearRegression(size.dim, size.examples).sample(size.batch, seed)
+    network = constructions.sum_of_tokens(size.dim, size.examples + 1)
+    exact = prompts.x.sum(1, keepdim=True).expand_as(prompts.x)
+    return Comparison(network, [1], network(prompts.x)[None].detach(), exact[None])
+
+
+def newton_on(covariance: str) -> Compare:
+    def compare(size: Size, seed: int, small: float, large: float) -> Comparison:
+        hard = covariance != "isotropic"
+        task = LinearRegression(size.dim, size.examples, covariance, rescale=hard)  # pyright: ignore[reportArgumentType]
+        prompts = task.sample(size.batch, seed)
+        alpha = 1 / largest(prompts.x) ** 2
+        network = constructions.newton(size.dim, size.examples, size.steps, alpha)
+        steps = range(size.steps + 1)
+        exact = algorithms.Newton(size.steps, start=alpha).trace(prompts).values[:, :, -1]
+        return Comparison(network, steps, at_last(network, task, prompts, [f"layer {k + 3}" for k in steps]), exact)
+
+    return compare
+
+
+def chebyshev(size: Size, seed: int, small: float, large: float) -> Comparison:
+    """Chebyshev's iteration for eigenvalues between 1 and the largest: any such recursion is a sum of moments."""
+    task = LinearRegression(size.dim, size.examples)
+    prompts = task.sample(size.batch, seed)
+    low, high = 1.0, largest(prompts.x)
+    center, radius = (high + low) / 2, (high - low) / 2
+    terms, weights, rho = [], [torch.zeros_like(prompts.x[:, 0])], radius / center
+    s = prompts.x[:, :-1].mT @ prompts.x[:, :-1]
+    xy = (prompts.x[:, :-1] * prompts.y[:, :-1, None]).sum(1)
+    weights.append(xy / center)
+    terms.append(constructions.Term(start=1 / center))
+    for _ in range(size.steps - 1):
+        following = 1 / (2 * center / radius - rho)
+        keep, apply, before = 1 + rho * following, -2 * following / radius, -rho * following
+        weights.append(
+            keep * weights[-1] + apply * (s @ weights[-1][..., None])[..., 0] - apply * xy + before * weights[-2]
+        )
+        terms.append(constructions.Term(keep, apply, before, -apply))
+        rho = following
+    network = constructions.recursion(size.dim, size.examples, 0.0, terms)
+    steps = range(size.steps + 1)
+    exact = torch.stack([(w * prompts.x[:, -1]).sum(-1) for w in weights])
+    return Comparison(network, steps, at_last(network, task, prompts, [f"layer {k + 2}" for k in steps]), exact)
+
+
+def descent(size: Size, seed: int, small: float, large: float) -> Comparison:
+    task = LinearRegression(size.dim, size.examples)
+    prompts = task.sample(size.batch, seed)
+    rate = 1 / largest(prompts.x)
+    network = constructions.gradient_descent(size.dim, size.examples, size.steps, rate, small=small, large=large)
+    exact = algorithms.GradientDescent(size.steps, rate=rate).trace(prompts).values[1:, :, -1]
+    return Comparison(network, range(1, size.steps + 1), at_last(network, task, prompts, loops(size)), exact)
+
+
+def on_features(size: Size, seed: int, small: float, large: float) -> Comparison:
+    task = RepresentationRegression(size.dim, size.examples)
+    prompts = task.sample(size.batch, seed)
+    left = task.represented(prompts)
+    rate = 1 / largest(left.x)
+    network = constructions.representation_regression(
+        task.features.matrices(), size.examples, size.steps, rate, task.slope, small=small, large=large
+    )
+    exact = algorithms.GradientDescent(size.steps, rate=rate).trace(left).values[1:, :, -1]
+    return Comparison(network, range(1, size.steps + 1), at_last(network, task, prompts, loops(size)), exact)
+
+
+def on_series(size: Size, seed: int, small: float, large: float) -> Comparison:
+    task = AutoregressiveRepresentation(size.dim, size.examples, noise=1.0)
+    prompts = task.sample(size.batch, seed)
+    left = task.represented(prompts)
+    rate = 1 / largest(left.x)
+    network = constructions.autoregression(
+        task.features.matrices(), task.order, size.examples, size.steps, rate, task.slope, small, large
+    )
+    exact = algorithms.GradientDescent(size.steps, rate=rate).trace(left).values[1:, :, -1]
+    return Comparison(network, range(1, size.steps + 1), at_last(network, task, prompts, loops(size)), exact)
+
+
+@torch.no_grad()
+def on_chains(size: Size, seed: int, small: float, large: float) -> Comparison:
+    """Prompts end at the second state of the last chain."""
+    task = ChainOfThought(size.dim, size.examples)
+    prompts, level = task.sample(size.batch, seed), 1
+    layer = task.problems(prompts)[level]
+    rate = 1 / largest(layer.x)
+    network = constructions.chain_of_thought(
+        size.dim, size.examples, task.layers, size.steps, rate, task.slope, small=small, large=large
+    )
+    tokens = task.encode(prompts.x, prompts.y)[:, : size.examples * (task.layers + 1) + level + 1]
+    states = network.run(tokens, loops(size))[1]
+    found = torch.stack([states[stage][:, -1, network.places["r"].where] for stage in loops(size)])
+    exact = algorithms.GradientDescent(size.steps, rate=rate).trace(layer).values[1:, :, -1]
+    return Comparison(network, range(1, size.steps + 1), found, exact)
+
+
+def looped_newton(size: Size, seed: int, small: float, large: float) -> Comparison:
+    task = LinearRegression(size.dim, size.examples)
+    prompts = task.sample(size.batch, seed)
+    alpha = 1 / largest(prompts.x) ** 2
+    network = constructions.looped_newton(size.dim, size.examples, 1, alpha, small, large)
+    exact = algorithms.Newton(size.steps, start=alpha).trace(prompts).values[1:, :, -1]
+    return Comparison(network, range(1, size.steps + 1), after_loops(network, task, prompts, size, True), exact)
+
+
+def decoder(size: Size, seed: int, small: float, large: float) -> Comparison:
+    task = LinearRegression(size.dim, size.examples)
+    prompts = task.sample(size.batch, seed)
+    rate = 1 / largest(prompts.x)
+    network = constructions.decoder_gradient_descent(size.dim, size.examples, 1, rate, small, large)
+    exact = algorithms.GradientDescent(size.steps, rate=rate).trace(prompts).values[1:]
+    return Comparison(network, range(1, size.steps + 1), after_loops(network, task, prompts, size, False), exact)
+
+
+def causal(size: Size, seed: int, small: float, large: float) -> Comparison:
+    """Its width grows with d², so it is small."""
+    dim = min(size.dim, 5)
+    task = LinearRegression(dim, size.examples)
+    prompts = task.sample(size.batch, seed)
+    alpha, most = 1 / largest(prompts.x) ** 2, min(size.steps, 8)
+    network = constructions.causal_newton(dim, size.examples, most, alpha)
+    with torch.no_grad():
+        stages = [f"layer {2 * k + 4}" for k in range(most + 1)]
+        states = network.run(task.encode(prompts.x, prompts.y), stages)[1]
+        found = torch.stack([task.read(network.read_out(states[stage])) for stage in stages])
+    return Comparison(network, range(most + 1), found, algorithms.Newton(most, start=alpha).trace(prompts).values)
+
+
+def loops(size: Size) -> list[str]:
+    return [f"loop {k}" for k in range(1, size.steps + 1)]
+
+
+@torch.no_grad()
+def at_last(network: TransformerNetwork, task: Task, prompts: Prompts, stages: Sequence[str]) -> Tensor:
+    """What the network's own read-out finds at the last token after each stage."""
+    states = network.run(task.encode(prompts.x, prompts.y), stages)[1]
+    return torch.stack([task.read(network.read_out(states[stage]))[:, -1] for stage in stages])
+
+
+@torch.no_grad()
+def after_loops(network: AlgoFormerNetwork, task: Task, prompts: Prompts, size: Size, last: bool) -> Tensor:
+    """Its answers with 1, 2, … loops."""
+    found = []
+    for count in range(1, size.steps + 1):
+        network.run_loops(count)
+        answers = task.read(network(task.encode(prompts.x, prompts.y)))
+        found.append(answers[:, -1] if last else answers)
+    return torch.stack(found)
+
+
+GAO, FU = "Gao et al., ", "Fu et al., "
+SUBJECTS = (
+    Subject("sum of tokens", FU + "Lemma 1", "the sum of all tokens", 1e-9, sums, lambda size: 1),
+    Subject("Newton", FU + "Theorem 1", "Iterative Newton", 1e-9, newton_on("isotropic"), lambda size: size.steps + 8),
+    Subject(
+        "Newton, ill-conditioned", FU + "Theorem 1", "Iterative Newton", 1e-9, newton_on("ill-conditioned"),
+        lambda size: size.steps + 8,
+    ),
+    Subject("Chebyshev", FU + "B.3", "Chebyshev's iteration, a sum of moments", 1e-9, chebyshev, None),
+    Subject("gradient descent", GAO + "Lemma A.2", "gradient descent", 1e-8, descent, None, True),
+    Subject(
+        "regression on features", GAO + "Theorem 3.1", "gradient descent on Φ(x)", 1e-8, on_features,
+        lambda size: 6, True,
+    ),
+    Subject(
+        "series", GAO + "Theorem 3.2", "gradient descent on Φ of the latest values", 1e-8, on_series,
+        lambda size: 7, True,
+    ),
+    Subject(
+        "chains of thought", GAO + "Theorem 3.3", "gradient descent on a layer of the chain", 1e-8, on_chains,
+        lambda size: 9, True,
+    ),
+    Subject("Newton, looped", GAO + "Theorem 4.1", "Iterative Newton", 1e-6, looped_newton, lambda size: 4, True),
+    Subject("decoder", GAO + "Theorem 4.2", "gradient descent on every prefix", 1e-6, decoder, lambda size: 4, True),
+    Subject("Newton, causal", "open in both papers", "Iterative Newton on every prefix", 1e-9, causal, None),
+)  # fmt: skip
+DEFAULTS = SMALL, LARGE
