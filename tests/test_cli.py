@@ -100,7 +100,7 @@ def test_train_chooses_the_model_by_name(tmp_path):
     ("arguments", "message"),
     [
         (["train"], "tasks: autoregressive-representation, chain-of-thought, connectivity"),
-        (["train"], "; models: algo-former, disentangled, index, learned-sketch, recurrent, transformer"),
+        (["train"], "; models: algo-former, disentangled, index, learned-sketch, looped, recurrent, transformer"),
         (["train", "sorting"], "linear-regression, representation-regression, sphere-search, uniform-search"),
         (["train", "linear-regression"], "--steps"),
         (["train", "linear-regression", "--steps", "5", "--dim", "x"], "--dim"),

@@ -62,7 +62,7 @@ class Looped(ABC):
         heads: int = 2,
         **places: tuple[int, str],
     ) -> None:
-        arguments.integer("loops", loops, 0)
+        arguments.integer("loops", loops, 1)
         arguments.number("small", small, strict=True)
         arguments.number("large", large, strict=True)
         if large > MOST:

@@ -1,6 +1,6 @@
 """What learns: networks over token vectors. Tasks decide how prompts become tokens and where predictions are read."""
 
-from algoscope.models.algoformer import AlgoFormer
+from algoscope.models.algoformer import AlgoFormer, Looped
 from algoscope.models.disentangled import Disentangled
 from algoscope.models.index import Index
 from algoscope.models.network import Model, Network
@@ -13,6 +13,7 @@ __all__ = [
     "Disentangled",
     "Index",
     "LearnedSketch",
+    "Looped",
     "Model",
     "Network",
     "Recurrent",

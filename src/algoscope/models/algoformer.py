@@ -1,16 +1,20 @@
-"""AlgoFormer: a transformer before, one that is looped, and one after."""
+"""Transformers that loop: AlgoFormer, with a transformer before and one after, and the looped transformer alone."""
 
+import contextlib
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.models.transformer import Transformer, TransformerNetwork, added
 
 INJECTIONS = ("none", "prompt", "pre")
+Stream = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,9 @@ class AlgoFormer(Transformer):
     """`pre` layers once, then `layers` again and again, `loops` times, then `post` layers once (Gao et al. 2024).
 
     `injection` is what a loop begins with, beside what the one before it left: "none", the "prompt" as it was embedded,
-    or what "pre" left (the first loop then begins with that alone). The other options are those of `Transformer`.
+    or what "pre" left (the first loop then begins with that alone). In training the last `scored` loops answer, each
+    through `post`, and all count alike; `truncated` lets no gradient flow through the loops before these. The other
+    options are those of `Transformer`.
     """
 
     layers: int = 1
@@ -26,12 +32,15 @@ class AlgoFormer(Transformer):
     post: int = 1
     loops: int = 20
     injection: Literal["none", "prompt", "pre"] = "none"
+    scored: int = 1
+    truncated: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("pre", "post", "loops"):
+        for name in ("pre", "post"):
             arguments.integer(name, getattr(self, name), 0)
         arguments.choice("injection", self.injection, INJECTIONS)
+        check_loops(self.loops, self.scored)
 
     @property
     def depth(self) -> int:
@@ -41,36 +50,132 @@ class AlgoFormer(Transformer):
         return AlgoFormerNetwork(self, inputs, outputs, length, generator)
 
 
-class AlgoFormerNetwork(TransformerNetwork):
+@dataclass(frozen=True)
+class Looped(Transformer):
+    """`layers` again and again, `loops` times, each time on the sum of what the last loop left and the embedded prompt.
+
+    Yang et al. 2024: it begins with zero, positions are a part of what is added, and a norm ends every loop, which is
+    what the next one and the read-out see. `scored` and `truncated` are as in `AlgoFormer`.
+    """
+
+    layers: int = 1
+    loops: int = 20
+    scored: int = 1
+    truncated: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_loops(self.loops, self.scored)
+
+    def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "LoopedNetwork":
+        return LoopedNetwork(self, inputs, outputs, length, generator)
+
+
+def check_loops(loops: int, scored: int) -> None:
+    arguments.integer("loops", loops, 1)
+    arguments.integer("scored", scored, 1)
+    if scored > loops:
+        raise ValueError(f"scored must be at most loops = {loops}, got {scored}")
+
+
+class LoopingNetwork(TransformerNetwork):
+    """What both have in common: a number of loops that may change, and answers after the last of them."""
+
+    before: tuple[str, ...] = ()  # stages before the loops
+    after: tuple[str, ...] = ()
+
+    def __init__(
+        self, model: AlgoFormer | Looped, inputs: int, outputs: int, length: int, generator: torch.Generator
+    ) -> None:
+        super().__init__(model, inputs, outputs, length, generator)
+        self.scored, self.truncated = model.scored, model.truncated
+        self.run_loops(model.loops)
+
+    def run_loops(self, loops: int) -> None:
+        """From now on so many, whatever it was trained with."""
+        arguments.integer("loops", loops, 1)
+        self.loops = loops
+        self.name_stages((*self.before, *(f"loop {t + 1}" for t in range(loops)), *self.after))
+
+    def answers(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "scored *batch length outputs"]:
+        stream, given = self.begin((self.embedded(tokens),))
+        found = []
+        for t in range(self.loops):
+            scored = t >= self.loops - self.scored
+            with torch.no_grad() if self.truncated and not scored else contextlib.nullcontext():
+                stream = self.loop(t, stream, given)
+            if scored:
+                found.append(self.answer(self.end(stream)))
+        return torch.stack(found)
+
+    @abstractmethod
+    def begin(self, stream: Stream) -> tuple[Stream, Tensor]:
+        """What the first loop is given, and what is added to those that are given something."""
+
+    @abstractmethod
+    def loop(self, t: int, stream: Stream, given: Tensor) -> Stream: ...
+
+    @abstractmethod
+    def end(self, stream: Stream) -> Stream:
+        """What the read-out sees, given what a loop has left."""
+
+    def through(self, blocks: slice, stream: Stream) -> Stream:
+        for block in self.blocks[blocks]:
+            stream = block(*stream)
+        return stream
+
+
+class AlgoFormerNetwork(LoopingNetwork):
     """Stages: "embedding", "pre", "loop 1" … "loop T", "post", and with norm "before" also "norm"."""
+
+    before, after = ("pre",), ("post",)
 
     def __init__(self, model: AlgoFormer, inputs: int, outputs: int, length: int, generator: torch.Generator) -> None:
         super().__init__(model, inputs, outputs, length, generator)
         self.injection = model.injection
         self.borders = model.pre, model.pre + model.layers
+
+    def passes(self, stream: Stream) -> Iterator[tuple[str, Stream]]:
+        stream, given = self.begin(stream)
+        yield "pre", stream
+        for t in range(self.loops):
+            stream = self.loop(t, stream, given)
+            yield f"loop {t + 1}", stream
+        yield "post", self.end(stream)
+
+    def begin(self, stream: Stream) -> tuple[Stream, Tensor]:
+        prompt, stream = stream[0], self.through(slice(0, self.borders[0]), stream)
+        return stream, prompt if self.injection == "prompt" else added(*stream)
+
+    def loop(self, t: int, stream: Stream, given: Tensor) -> Stream:
+        if self.injection != "none" and not (t == 0 and self.injection == "pre"):
+            stream = (added(*stream) + given,)
+        return self.through(slice(*self.borders), stream)
+
+    def end(self, stream: Stream) -> Stream:
+        return self.through(slice(self.borders[1], None), stream)
+
+
+class LoopedNetwork(LoopingNetwork):
+    """Stages: "embedding", "loop 1" … "loop T"."""
+
+    def __init__(self, model: Looped, inputs: int, outputs: int, length: int, generator: torch.Generator) -> None:
+        super().__init__(model, inputs, outputs, length, generator)
+        self.loop_norm, self.norm = self.norm, nn.Identity()
+        self.normed = False
         self.run_loops(model.loops)
 
-    def run_loops(self, loops: int) -> None:
-        """From now on so many, whatever it was trained with."""
-        arguments.integer("loops", loops, 0)
-        self.loops = loops
-        self.name_stages(("pre", *(f"loop {t + 1}" for t in range(loops)), "post"))
-
-    def passes(self, stream: tuple[Tensor, ...]) -> Iterator[tuple[str, tuple[Tensor, ...]]]:
-        begin, end = self.borders
-        prompt = stream[0]
-        stream = self._through(slice(0, begin), stream)
-        yield "pre", stream
-        given = prompt if self.injection == "prompt" else added(*stream)
+    def passes(self, stream: Stream) -> Iterator[tuple[str, Stream]]:
+        stream, given = self.begin(stream)
         for t in range(self.loops):
-            if self.injection != "none" and not (t == 0 and self.injection == "pre"):
-                stream = (added(*stream) + given,)
-            stream = self._through(slice(begin, end), stream)
+            stream = self.loop(t, stream, given)
             yield f"loop {t + 1}", stream
-        stream = self._through(slice(end, None), stream)
-        yield "post", stream
 
-    def _through(self, blocks: slice, stream: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        for block in self.blocks[blocks]:
-            stream = block(*stream)
+    def begin(self, stream: Stream) -> tuple[Stream, Tensor]:
+        return (torch.zeros_like(stream[0]),), stream[0]
+
+    def loop(self, t: int, stream: Stream, given: Tensor) -> Stream:
+        return (self.loop_norm(added(*self.through(slice(None), (added(*stream) + given,)))),)
+
+    def end(self, stream: Stream) -> Stream:
         return stream

@@ -34,6 +34,7 @@ class Network(nn.Module, ABC):
     blocks: nn.ModuleList  # of one form: what is compiled for one serves all
     places: Mapping[str, Place] = MappingProxyType({})  # of its stream, by name, where they are known
     noise: tuple[int, ...] = ()  # shape of the uniform numbers that a sequence takes in training; without them it tests
+    scored: int = 1  # how many answers training counts: more than one where a network answers again and again
     side_by_side: bool = True  # whether parameters may carry a leading axis of members; if not, members take turns
 
     @abstractmethod
@@ -42,10 +43,14 @@ class Network(nn.Module, ABC):
     ) -> tuple[Float[Tensor, "*batch length outputs"], dict[str, Float[Tensor, "*batch length width"]]]: ...
 
     def forward(
-        self, tokens: Float[Tensor, "*batch length inputs"], **given: Any
-    ) -> Float[Tensor, "*batch answers outputs"]:
-        """`given` is `noise`, for a network that takes it, in training."""
-        return self.run(tokens, **given)[0]
+        self, tokens: Float[Tensor, "*batch length inputs"], every: bool = False, **given: Any
+    ) -> Float[Tensor, "*scored answers outputs"]:
+        """`given` is `noise`, for a network that takes it, in training. With `every`, all answers that count."""
+        return self.answers(tokens) if every else self.run(tokens, **given)[0]
+
+    def answers(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "scored *batch length outputs"]:
+        """Those that count in training, one above the other, the last one last."""
+        return self.run(tokens)[0][None]
 
     def check_stages(self, keep: Collection[str]) -> None:
         unknown = [name for name in keep if name not in self.stages]

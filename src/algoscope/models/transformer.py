@@ -116,20 +116,29 @@ class TransformerNetwork(Network):
                 f"tokens must be {least}{self.length}, the length it was built for, got {tokens.shape[-2]}"
             )
         self.check_stages(keep)
+        state = self.embedded(tokens)
+        kept, stream = {"embedding": self._shown(state)} if "embedding" in keep else {}, (state,)
+        for name, stream in self.passes((state,)):
+            if name in keep:
+                kept[name] = self._shown(added(*stream))
+        if "norm" in keep:
+            kept["norm"] = self.norm(self._shown(added(*stream)))
+            return self.read_out(kept["norm"]), kept
+        return self.answer(stream), kept
+
+    def embedded(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "*batch places width"]:
+        """What the first block is given: read in, after a blank token where there is a sink, with positions."""
         state = self.read_in(tokens)
         if self.sink:
             state = functional.pad(state, (0, 0, 1, 0))
         if self.positions is not None:
             places = self.positions[..., : state.shape[-2], :]
             state = state + (places if places.ndim == 2 else places[:, None])  # of a population, each has its own
-        kept, stream = {"embedding": self._shown(state)} if "embedding" in keep else {}, (state,)
-        for name, stream in self.passes((state,)):
-            if name in keep:
-                kept[name] = self._shown(added(*stream))
-        state = self.norm(self._shown(added(*stream)))
-        if "norm" in keep:
-            kept["norm"] = state
-        return self.read_out(state), kept
+        return state
+
+    def answer(self, stream: tuple[Tensor, ...]) -> Float[Tensor, "*batch length outputs"]:
+        """What is read out of what the last block has left."""
+        return self.read_out(self.norm(self._shown(added(*stream))))
 
     def passes(self, stream: tuple[Tensor, ...]) -> Iterator[tuple[str, tuple[Tensor, ...]]]:
         """The stream after each stage between the embedding and the norm."""

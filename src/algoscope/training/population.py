@@ -83,12 +83,15 @@ class Population:
     def losses(
         self, weights: Sequence[Tensor], x: Tensor, y: Tensor, points: Int[Tensor, ""], noise: Tensor | None = None
     ) -> tuple[Float[Tensor, "members"], Float[Tensor, "members"]]:
-        """The mean loss over the positions in use, and at the last of them."""
+        """The mean loss over the positions in use, and that of the last answer at the last of them."""
         members, batch = y.shape[:2]
         tokens = self.encode(x.flatten(0, 1), y.flatten(0, 1))
         tokens = tokens.unflatten(0, (members, batch)) if members > 1 else tokens
         outputs = self._outputs(weights, tokens, noise)
-        return self.score(self.task, self.task.read(outputs.reshape(-1, *outputs.shape[-2:])), y, points)
+        answers = outputs if self.network.scored > 1 else outputs[None]
+        scores = [self.score(self.task, self.task.read(o.reshape(-1, *o.shape[-2:])), y, points) for o in answers]
+        loss = torch.stack([loss for loss, _ in scores]).mean(0) if len(scores) > 1 else scores[0][0]
+        return loss, scores[-1][1]
 
     def _outputs(self, weights: Sequence[Tensor], tokens: Tensor, noise: Tensor | None) -> Tensor:
         if len(self.members) == 1 or self.network.side_by_side:
@@ -98,7 +101,9 @@ class Population:
         return torch.stack([self._output(*own) for own in zip(alone, tokens, noises, strict=False)])
 
     def _output(self, weights: Sequence[Tensor], tokens: Tensor, noise: Tensor | None) -> Tensor:
-        given = {} if noise is None else {"noise": noise}
+        given: dict[str, object] = {} if noise is None else {"noise": noise}
+        if self.network.scored > 1:
+            given["every"] = True
         return functional_call(self.network, self.layout.tensors(weights), (tokens,), given, tie_weights=False)
 
 

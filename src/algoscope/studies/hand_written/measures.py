@@ -50,9 +50,10 @@ def errors(found: Comparison, seed: int) -> Iterator[dict[str, Any]]:
     for k, step in enumerate(found.steps):
         if not bool(found.exact[k].any()):
             continue  # nothing has been predicted yet, and there is no unit
-        off = (found.found[k] - found.exact[k]).flatten(1).square().sum(1) / found.exact[k].flatten(1).square().sum(
-            1
-        ).mean()
+        wrong, exact = (
+            part.reshape(len(part), -1).square().sum(1) for part in (found.found[k] - found.exact[k], found.exact[k])
+        )
+        off = wrong / exact.mean()
         spread = [float(part.mean().sqrt()) for part in off.chunk(PARTS)]
         limits = {"low": min(spread), "high": max(spread)}
         yield {"seed": seed, "step": step, "error": float(off.mean().sqrt()), **limits, "n": len(off)}
