@@ -71,15 +71,22 @@ def tables(numbers: Numbers) -> list[Table]:
         for name, found in measured.items()
     ]  # fmt: skip
     controls = [
-        (name, f"{found['named']['right']} of {found['named']['expected']}", found["named"]["alarms"])
+        (
+            name,
+            *(f"{found['named'][part]} of {found['named']['expected']}" for part in ("kept", "alone")),
+            found["named"]["alarms"],
+        )
         for name, found in measured.items()
         if "named" in found
     ]
     columns = ("model", "source", "before", "looped", "after", "layers", "stated", "heads", "width")
     told = "Layers before, in and after the loop, each counted once, and how many the theorem allows."
     made = [Table("How large they are", told, columns, sizes)]
-    told = "Stages whose step the instrument names, of those that hold one, and stages of which it is sure of another."
-    made.append(Table("Does the instrument name them?", told, ("model", "named", "false alarms"), controls))
+    told = (
+        "Stages that hold a step: how often the instrument keeps it among those that it cannot tell apart, how often "
+    )
+    told += "it keeps it alone, and at how many stages it is sure of another."
+    made.append(Table("Does the instrument name them?", told, ("model", "kept", "alone", "false alarms"), controls))
     if SHOWN in measured:
         table = measured[SHOWN]["anatomy"]
         size = f"{ANATOMY.dim} dimensions, {ANATOMY.examples} examples"

@@ -57,6 +57,11 @@ def largest(x: Float[Tensor, "batch points dim"]) -> float:
     return float(torch.linalg.matrix_norm(x[:, :-1], 2).max()) ** 2
 
 
+def scaled(small: float, x: Float[Tensor, "batch points dim"]) -> float:
+    """c for scores x·x' of another size than inputs of variance 1 have."""
+    return small * x.shape[-1] / float(x.square().sum(-1).mean())
+
+
 def sums(size: Size, seed: int, small: float, large: float) -> Comparison:
     prompts = LinearRegression(size.dim, size.examples).sample(size.batch, seed)
     network = constructions.sum_of_tokens(size.dim, size.examples + 1)
@@ -118,7 +123,7 @@ def on_features(size: Size, seed: int, small: float, large: float) -> Comparison
     left = task.represented(prompts)
     rate = 1 / largest(left.x)
     network = constructions.representation_regression(
-        task.features.matrices(), size.examples, size.steps, rate, task.slope, small=small, large=large
+        task.features.matrices(), size.examples, size.steps, rate, task.slope, small=scaled(small, left.x), large=large
     )
     exact = algorithms.GradientDescent(size.steps, rate=rate).trace(left).values[1:, :, -1]
     return Comparison(network, range(1, size.steps + 1), at_last(network, task, prompts, loops(size)), exact)
@@ -130,7 +135,7 @@ def on_series(size: Size, seed: int, small: float, large: float) -> Comparison:
     left = task.represented(prompts)
     rate = 1 / largest(left.x)
     network = constructions.autoregression(
-        task.features.matrices(), task.order, size.examples, size.steps, rate, task.slope, small, large
+        task.features.matrices(), task.order, size.examples, size.steps, rate, task.slope, scaled(small, left.x), large
     )
     exact = algorithms.GradientDescent(size.steps, rate=rate).trace(left).values[1:, :, -1]
     return Comparison(network, range(1, size.steps + 1), at_last(network, task, prompts, loops(size)), exact)
@@ -144,7 +149,7 @@ def on_chains(size: Size, seed: int, small: float, large: float) -> Comparison:
     layer = task.problems(prompts)[level]
     rate = 1 / largest(layer.x)
     network = constructions.chain_of_thought(
-        size.dim, size.examples, task.layers, size.steps, rate, task.slope, small=small, large=large
+        size.dim, size.examples, task.layers, size.steps, rate, task.slope, small=scaled(small, layer.x), large=large
     )
     tokens = task.encode(prompts.x, prompts.y)[:, : size.examples * (task.layers + 1) + level + 1]
     states = network.run(tokens, loops(size))[1]
