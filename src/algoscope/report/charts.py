@@ -153,7 +153,7 @@ def curves(
     shown = alt.Legend(title=legend, symbolOpacity=1, labelLimit=220, **form) if legend else None
     least = 1 if all(isinstance(row["x"], int) for row in records) else 0
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(type="log") if log_y else alt.Scale(zero=False)
-    axis = alt.Axis(gridOpacity=0.4)
+    axis = alt.Axis(gridOpacity=0.4, format="~g") if log_y else alt.Axis(gridOpacity=0.4)  # 1e-9, not a small power
     across = alt.Scale(type="log", nice=False) if log_x else alt.Scale(nice=False, zero=False)
     base = alt.Chart(_table(records)).encode(
         x=alt.X("x:Q", title=x_title, scale=across, axis=alt.Axis(gridOpacity=0.4, tickMinStep=least)),

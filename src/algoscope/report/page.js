@@ -19,11 +19,13 @@ function narrowed(spec) {
     const starts = menu && [menu.value + ",", '"' + menu.value + '",', ","];
     datasets[name] = menu ? [header, ...rows.filter((row) => starts.some((start) => row.startsWith(start)))].join("\n") : text;
   }
-  return { ...spec, datasets };
+  return { ...spec, datasets, ...(spec.params ? { params: spec.params.map(chosen) } : {}) };
 }
 
-function has(spec, menu) {
-  return (spec.params || []).some((param) => param.name === menu.dataset.signal);
+// A choice is made before a figure is laid out: its axes leave the room that these numbers need.
+function chosen(param) {
+  const menu = menus.find((menu) => menu.dataset.signal === param.name);
+  return menu ? { ...param, value: menu.value } : param;
 }
 
 async function draw() {
@@ -31,9 +33,6 @@ async function draw() {
     if (views[name]) views[name].finalize();
     const at = document.querySelector("[data-chart='" + name + "']");
     views[name] = await window.vegaEmbed(at, narrowed(spec), { config: config(), renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } });
-    for (const menu of menus) {
-      if (has(spec, menu)) await views[name].view.signal(menu.dataset.signal, menu.value).runAsync();
-    }
   }
   document.body.dataset.drawn = "yes";
 }

@@ -53,8 +53,10 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
     first_told = [claim for claim in results["claims"] if claim["headline"]]
     centerpiece, models = results["centerpiece"], results["models"]
     measured = [model for seeds in results["runs"].values() for model in seeds.values()]
-    words = (model["verdict"]["text"] for model in measured if "verdict" in model)
-    main = next((f"{models[0]}, in the instrument's words. {text}" for text in words), "")
+    told_of = (
+        (name, model["verdict"]["text"]) for name, model in zip(models, measured, strict=True) if "verdict" in model
+    )
+    main = next((f"{name}, in the instrument's words. {text}" for name, text in told_of), "")
     options = (f"<option>{html.escape(name)}</option>" for name in models)
     links = (f'<li><a href="{html.escape(file)}">{html.escape(name)}</a></li>' for name, file in pages.items())
     seconds = [model["seconds"] for model in measured]
