@@ -34,7 +34,13 @@ from algoscope.reading.induced import induced_weights, queries_for
 from algoscope.reading.moments import LinearMap
 from algoscope.reading.probe import Columns, Read, Reading, chunks, fit, fitting_prompts, nobody
 from algoscope.reading.states import Show, open_model
-from algoscope.tasks import LinearRegression, Task
+from algoscope.tasks import (
+    AutoregressiveRepresentation,
+    ChainOfThought,
+    LinearRegression,
+    RepresentationRegression,
+    Task,
+)
 from algoscope.trace import Prompts, Stage, Trace
 from algoscope.verdict import StageVerdict, Verdict
 
@@ -44,16 +50,25 @@ CONVERGED = 1e-4  # normalized squared distance from a closed form at which a me
 RESAMPLES, ENOUGH = 1000, 5  # at least, and so many in each tail of an interval
 LARGEST = 1e6  # a step whose values are larger than this, in units of the targets', has diverged
 QUERIES, FEWEST_WEIGHED = 2000, 12  # prompts with other queries to ask for weights, and prompts to weigh at least
+REDUCED = (RepresentationRegression, AutoregressiveRepresentation, ChainOfThought)  # to regressions
 FIRST = 1  # position from which on predictions are compared
 
 
 def applicable(task: Task) -> list[Algorithm]:
-    """The algorithms that a model of this task may have learned."""
-    if not isinstance(task, LinearRegression):
-        raise ValueError(f"algorithms must be given: none are known for the task {type(task).__name__}")
+    """The algorithms that a model of this task may have learned; on features that it must learn, also on these."""
+    if isinstance(task, LinearRegression):
+        return _regressions(task.dim, task.noise)
+    if isinstance(task, REDUCED):
+        known_ones = _regressions(task.dim, task.noise)
+        on_features: list[Algorithm] = [known.OnFeatures(each, task) for each in known_ones]
+        return [*on_features, *(known_ones if isinstance(task, RepresentationRegression) else [])]
+    raise ValueError(f"algorithms must be given: none are known for the task {type(task).__name__}")
+
+
+def _regressions(dim: int, noise: float) -> list[Algorithm]:
     found: list[Algorithm] = [
         known.Newton(steps=24),
-        known.ConjugateGradients(steps=task.dim),
+        known.ConjugateGradients(steps=dim),
         known.GradientDescent(GRID),
         known.GradientDescent(GRID, rate="best"),
         known.HeavyBall(SHORT),
@@ -62,9 +77,9 @@ def applicable(task: Task) -> list[Algorithm]:
         known.OnlineGradientDescent(),
         known.OrdinaryLeastSquares(),
     ]
-    if task.noise:
-        ridge = round(task.noise**2, 12)  # named in the verdict
-        found += [known.Ridge(), known.Newton(steps=24, ridge=ridge), known.ConjugateGradients(task.dim, ridge=ridge)]
+    if noise:
+        ridge = round(noise**2, 12)  # named in the verdict
+        found += [known.Ridge(), known.Newton(steps=24, ridge=ridge), known.ConjugateGradients(dim, ridge=ridge)]
     return found
 
 
@@ -91,7 +106,7 @@ class Instrument:
         chosen = _checked(algorithms, task) if algorithms is not None else applicable(task)
         names = [algorithm.name for algorithm in chosen]
         if others is None:
-            others = applicable(task) if isinstance(task, LinearRegression) else []
+            others = applicable(task) if isinstance(task, (LinearRegression, *REDUCED)) else []
         mixed = [*chosen, *(other for other in others if other.name not in names)]
         self.task, self.seed, self.positions, self.algorithms = task, seed, positions, chosen
         self.fitting, self.sample = fitting_prompts(task, fit_on, seed), task.sample(prompts, seed)

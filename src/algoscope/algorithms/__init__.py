@@ -5,6 +5,7 @@ from algoscope.algorithms.cells import IterativeQuantization, KMeansCells, SimHa
 from algoscope.algorithms.components import AllConnected, Degree, Hops, LabelPropagation, Squaring, Tripling
 from algoscope.algorithms.conjugate import ConjugateGradients
 from algoscope.algorithms.exact import OrdinaryLeastSquares, Ridge, Zero
+from algoscope.algorithms.features import OnFeatures
 from algoscope.algorithms.gradient import GradientDescent, GradientDescentPlusPlus, PreconditionedGradientDescent
 from algoscope.algorithms.momentum import Chebyshev, HeavyBall
 from algoscope.algorithms.newton import Newton
@@ -32,6 +33,7 @@ __all__ = [
     "KMeansCells",
     "LabelPropagation",
     "Newton",
+    "OnFeatures",
     "OnlineGradientDescent",
     "OrdinaryLeastSquares",
     "PreconditionedGradientDescent",

@@ -119,6 +119,12 @@ class RepresentationRegression(Pairs):
         """The same prompts with Φ(x) in place of x: y is linear in that."""
         return replace(prompts, x=self.features(prompts.x))
 
+    def problems(self, prompts: Prompts) -> list[Prompts]:
+        return [self.represented(prompts)]
+
+    def solved(self, values: Sequence[Tensor]) -> Tensor:
+        return values[0]
+
 
 @dataclass(frozen=True)
 class AutoregressiveRepresentation(Task):
@@ -196,6 +202,12 @@ class AutoregressiveRepresentation(Task):
         padded = functional.pad(prompts.x, (0, 0, self.order - 1, 0))
         window = [padded[:, k : k + prompts.positions] for k in range(self.order)]
         return replace(prompts, x=self.features(torch.cat(window, dim=-1)))
+
+    def problems(self, prompts: Prompts) -> list[Prompts]:
+        return [self.represented(prompts)]
+
+    def solved(self, values: Sequence[Tensor]) -> Tensor:
+        return values[0]
 
 
 @functools.cache

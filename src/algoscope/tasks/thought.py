@@ -84,3 +84,9 @@ class ChainOfThought(Task):
         y = prompts.target_columns.unflatten(1, (-1, self.layers))
         y = torch.where(y > 0, y, y / self.slope)
         return [Prompts(x[:, :, k], y[:, :, k]) for k in range(self.layers)]
+
+    def solved(
+        self, values: Sequence[Float[Tensor, "*stages batch chains dim"]]
+    ) -> Float[Tensor, "*stages batch points dim"]:
+        """States, given what goes into the activation of each layer."""
+        return functional.leaky_relu(torch.stack(list(values), dim=-2).flatten(-3, -2), self.slope)
