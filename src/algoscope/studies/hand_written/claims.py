@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable
 
-from algoscope.studies.hand_written.measures import EXPECTED, SEEDS
+from algoscope.studies.hand_written.controls import CONTROLS
+from algoscope.studies.hand_written.measures import SEEDS
 from algoscope.studies.hand_written.subjects import SUBJECTS, Subject
 from algoscope.studies.study import Claim, Finding, Numbers, Value
 
@@ -128,6 +129,6 @@ CLAIMS = (
             headline=name == "Newton",
             what="of the stages",
         )
-        for name in EXPECTED
+        for name in CONTROLS
     ),
 )
