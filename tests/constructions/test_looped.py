@@ -44,6 +44,19 @@ def test_every_loop_is_a_step_of_gradient_descent(dim, examples, targets, loops,
         assert off(shown(network, f"loop {loop}", task, prompts), exact[loop]) < 1e-8
 
 
+@settings(max_examples=15, deadline=None)
+@given(dim=st.integers(1, 8), examples=st.integers(1, 20), loops=st.integers(1, 12), seed=st.integers(0, 10**6))
+@example(dim=20, examples=40, loops=20, seed=0)
+def test_theorem_4_1(dim, examples, loops, seed):
+    task = ag.tasks.LinearRegression(dim, examples)
+    prompts = task.sample(4, seed)
+    alpha = 1 / torch.linalg.matrix_norm(prompts.x[:, :-1], 2).max().item() ** 4
+    network = looped_newton(dim, examples, loops, alpha)
+    exact = ag.algorithms.Newton([loops], start=alpha).trace(prompts).values[0, :, -1]
+    found = shown(network, "post", task, prompts)
+    assert float((found - exact).norm()) <= 1e-6 * float(exact.norm() + 1e-6 * prompts.y.norm())
+
+
 @pytest.mark.parametrize("loops", [1, 4, 8, 16])
 def test_every_loop_is_a_step_of_newton(loops):
     network = looped_newton(5, 12, 3, alpha=1e-4)
