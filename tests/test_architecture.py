@@ -36,8 +36,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "constructions": ({"models", "tasks"}, CORE),
     "spectrum": ({"algorithms", "matching"}, CORE),
     "studies": (
-        {"algorithms", "instrument", "matching", "models", "reading", "report", "runs", "spectrum", "tasks", "training"}
-        | {"verdict"},
+        {"algorithms", "constructions", "instrument", "matching", "models", "reading", "report", "runs", "spectrum"}
+        | {"tasks", "training", "verdict"},
         {"torch", "altair"},
     ),
     "demo": ({"instrument", "runs", "training", "verdict"}, set()),

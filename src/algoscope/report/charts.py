@@ -65,6 +65,24 @@ def difference_map(records: Iterable[Record], stage_title: str, step_title: str,
     return _layered(cells).properties(title=title, width=420, height=300)
 
 
+def matrix(records: Iterable[Record], title: str, legend: str, largest: float | None = None) -> alt.LayerChart:
+    """A matrix as it is written: its `value` by `row` and `column`, the first row on top, zero in white.
+
+    `largest` is the value of the strongest color, so that several can be compared; by default that of its own largest.
+    """
+    rows = list(records)
+    most = largest or max(abs(float(str(row["value"]))) for row in rows) or 1.0
+    base = alt.Chart(_table(rows)).encode(
+        x=alt.X("column:O", title=None, axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+        y=alt.Y("row:O", title=None, axis=alt.Axis(labelOverlap=True)),
+    )
+    cells = base.mark_rect().encode(
+        color=alt.Color("value:Q", title=legend, scale=alt.Scale(scheme="redblue", domain=[-most, most], clamp=True)),
+        tooltip=["row:O", "column:O", alt.Tooltip("value:Q", format=".3f")],
+    )
+    return _layered(cells).properties(title=title, width=420, height=300)
+
+
 def growth(
     records: Sequence[Record],
     stage_title: str,

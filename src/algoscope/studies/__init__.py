@@ -22,4 +22,10 @@ CATALOG = {
         source="Fu, Chen, Jia and Sharan, arXiv 2310.17086",
         takes=("15 s", "10 min on 2 cores", "half an hour on one H200"),
     ),
+    "graph-connectivity": Entry(
+        module="graph_connectivity",
+        title="When transformers learn the algorithm for graph connectivity, and when a heuristic",
+        source="Ye, Fu, Jia and Sharan, arXiv 2510.19753",
+        takes=("15 s", "10 min on 2 cores", "half an hour on one H200"),
+    ),
 }
