@@ -92,7 +92,7 @@ def reach(graphs: str = RANDOM, enough: float = 0.99) -> Find:
     def find(model: Model) -> Value:
         rows = [row for row in model["by_distance"] if row["graphs"] == graphs and row["distance"] != "apart"]
         ends = [longest(rows, part, enough) for part in ("accuracy", "low", "high")]
-        return Value(*map(float, ends), n=min(row["n"] for row in rows))
+        return Value(*map(float, ends), n=min(row["n"] for row in rows if row["distance"] <= max(ends[0], 0)))
 
     return find
 
@@ -180,17 +180,15 @@ def limit_decides(find: Find, one: str, other: str, at_least: float) -> Callable
 
     def judge(numbers: Numbers) -> Finding | None:
         groups = [[find(model) for model in numbers.get(name, {}).values()] for name in (one, other)]
-        known = [torch.tensor([value.value for value in group if value]) for group in groups]
+        known = [torch.tensor([value.value for value in group if value], dtype=torch.float64) for group in groups]
         if min(map(len, known)) < 3:
             return None
         if float(torch.cat(known).std()) == 0:
             return None
         generator = stream("resampled seeds", 0)
-        drawn = [
-            group[torch.randint(len(group), (RESAMPLES, len(group)), generator=generator)].double() for group in known
-        ]
+        drawn = [group[torch.randint(len(group), (RESAMPLES, len(group)), generator=generator)] for group in known]
         low, high = (float(end) for end in percentiles(between(*drawn), 0.95))
-        value = float(between(*(group.double()[None] for group in known)))
+        value = float(between(*(group[None] for group in known)))
         n = min(value.n for group in groups for value in group if value)
         judged = verdict(low, high, at_least) if learned(numbers, one, other) else "undecided"
         return Finding((Value(value, low, high, n),), judged)

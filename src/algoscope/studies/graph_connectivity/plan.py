@@ -117,7 +117,7 @@ LAPTOP = (
     one_layer((0,), 4),
     one_layer((0,), 3, beyond=0.15),
     one_layer((0,), 3, beyond=0.75),
-    deep(2, 12, 1500, 64, rate=1e-2),
+    deep(2, 12, 3000, 64, rate=3e-2),
     *arms(KINDS["small"], ("before",), SMALL, replace(ADAMW, steps=1500), 1e-3),
     by_hand(1, NODES),
     by_hand(2, 12),
