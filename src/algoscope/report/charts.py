@@ -174,11 +174,11 @@ def curves(
 def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> alt.LayerChart:
     """For each `row` a dot for each `series`, at `x` with its interval `low` to `high`."""
     order = list(dict.fromkeys(str(row["row"]) for row in records))
+    longest = max(len(str(row["series"])) for row in records)
+    shown = alt.Legend(title=legend, symbolOpacity=1, columns=max(60 // (longest + 4), 1), labelLimit=220)
     base = alt.Chart(_table(records)).encode(
-        y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4)),
-        color=alt.Color(
-            "series:N", scale=alt.Scale(scheme="tableau10"), legend=alt.Legend(title=legend, symbolOpacity=1)
-        ),
+        y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4, labelLimit=220)),
+        color=alt.Color("series:N", scale=alt.Scale(scheme="tableau10"), legend=shown),
         tooltip=["row:N", "series:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("x", "low", "high"))],
     )
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=alt.Axis(gridOpacity=0.4))

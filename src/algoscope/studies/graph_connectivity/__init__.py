@@ -27,7 +27,7 @@ STUDY = Study(
         "what is known about the same node: the algorithm, which never leaves a component. Weight spread over a block "
         "joins everything with everything, by products of degrees: the heuristic. Compare W after training on all "
         "graphs (first figure) with W after training on graphs that it can solve (second), and what both know about "
-        "two chains. The menu chooses the model of the figures further down.",
+        "two chains. (Colors end at .5.) The menu chooses the model of the figures further down.",
         CENTER,
     ),
 )

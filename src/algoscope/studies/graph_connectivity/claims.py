@@ -83,7 +83,7 @@ LEVER = (
         1.0,
         f"{LONG_CHAINS}; with the limit less without, p = .2",
         headline=True,
-        what="more graphs",
+        what="more of them known",
     ),
     Claim(
         "too-tight",
@@ -261,7 +261,7 @@ def disputed(norm: str) -> tuple[Claim, ...]:
             0.951,
             f"{setting}; mean over seeds by their spread",
             headline=True,
-            what="more graphs",
+            what="more of them known",
         ),
         Claim(
             f"small-limit-{norm}",

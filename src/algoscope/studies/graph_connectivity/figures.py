@@ -16,7 +16,7 @@ from algoscope.studies.study import Numbers
 CHANNELS = ("algorithm", "heuristic")
 CENTER = ("weights-free", "weights-limited", "shares", "chains")
 LAWS = ("Hops", "Tripling", "Squaring", "LabelPropagation")
-STRONGEST = 2.0  # of the colors of weights: the algorithm's are about as large
+STRONGEST = 0.5  # where colors end: the algorithm's weights are larger, the heuristic's about half of it
 
 
 def figures(numbers: Numbers) -> dict[str, alt.LayerChart]:
@@ -136,7 +136,8 @@ def _by_distance(model: Numbers) -> Rows:
 
 
 def _stage(stage: str) -> str:
-    return stage.removeprefix("layer ")
+    """In words that sort: the embedding is layer 0."""
+    return "0" if stage == "embedding" else stage.removeprefix("layer ")
 
 
 def _map(model: Numbers, name: str) -> Rows:
@@ -180,13 +181,7 @@ def _written(run: str, title: str) -> Plan:
 
 
 def _map_of(name: str, title: str) -> Plan:
-    order = ["embedding", *map(str, range(1, 10)), "answers"]
-
-    def draw(rows: list[dict[str, Any]]) -> alt.LayerChart:
-        stages = [stage for stage in order if any(row["stage"] == stage for row in rows)]
-        return charts.similarity_map(rows, "layer", "step", title, "answers", stages)
-
-    return lambda model: _map(model, name), draw
+    return lambda model: _map(model, name), lambda rows: charts.similarity_map(rows, "layer", "step", title, "answers")
 
 
 def _dots(x: str, title: str, legend: str) -> Callable[[list[dict[str, Any]]], alt.LayerChart]:
