@@ -29,6 +29,7 @@ Table = list[dict[str, Any]]
 RESAMPLES = 1000
 NORMAL = 1.96  # of a 95% interval
 PASS = 1000  # graphs that a network is asked about at once
+ENTRIES = 2**20  # of the matrices on which stages are compared, with every step of every algorithm: bounds the memory
 SHOWN = 16  # rows of the largest matrix of weights that is kept entry by entry
 DEGREE = 1.6  # n times the chance of an edge, in both settings that the paper states: n = 8, p = .2 and n = 20, p = .08
 RANDOM, WITHIN, BEYOND, CHAINS, CLIQUES, PATHS = (
@@ -83,7 +84,8 @@ def graphs(nodes: int, capacity: int, sizes: Sizes) -> tuple[dict[str, Prompts],
     """The graphs to answer, and those to compare stages on: the same for all networks of one size."""
     tests = asked(nodes, capacity)
     many = {name: task.sample(sizes.asked, seed=0, purpose="asked") for name, task in tests.items()}
-    return many, {name: tests[name].sample(sizes.traced, seed=0, purpose="traced") for name in (RANDOM, PATHS)}
+    traced = min(sizes.traced, ENTRIES // nodes**2)
+    return many, {name: tests[name].sample(traced, seed=0, purpose="traced") for name in (RANDOM, PATHS)}
 
 
 def asked(nodes: int, capacity: int) -> dict[str, Connectivity]:
