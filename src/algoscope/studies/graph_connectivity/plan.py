@@ -104,7 +104,7 @@ MUON = replace(ADAMW, optimizer="muon")  # where time is short: a third of the s
 SMALL = {"nodes": NODES, "layers": 1, "width": 64}  # the reduced setting
 LARGE = {"nodes": 20, "layers": 2, "width": 512}  # the paper's
 BOTH: tuple[Literal["before", "after"], ...] = ("before", "after")
-KINDS = {"small": "small standard", "large": "standard"}
+KINDS = {"small": "small standard", "short": "small standard, short", "large": "standard"}
 
 SMOKE = (
     one_layer((0, 1), steps=20, graphs=64),
@@ -134,6 +134,7 @@ PAPER = (
     *(deep(2, 24, steps, 1000) for steps in (1000, 3000, 10_000, 30_000, 100_000)),
     deep(2, 24, 30_000, 1000, limit=True),
     *(deep(3, 64, steps, 1000) for steps in (1000, 3000, 10_000, 30_000)),
+    *arms(KINDS["short"], BOTH, SMALL, replace(ADAMW, steps=3000), 1e-3, seeds=tuple(range(8))),
     *arms(KINDS["small"], BOTH, SMALL, replace(ADAMW, steps=20_000), 1e-3, seeds=tuple(range(8))),
     *arms(KINDS["large"], ("before",), LARGE, replace(MUON, steps=40_000, batch=1000, precision="bf16"), 1e-3),
     *(by_hand(layers, nodes) for layers, nodes in ((1, NODES), (2, 24), (3, 64))),
