@@ -246,16 +246,16 @@ def one_step_a_layer(algorithm: str, run: str, graphs: str, at_least: float) -> 
 
 
 def hops_of_answers(graphs: str = RANDOM) -> Find:
-    """The number of hops that the answers are most like, and the range of numbers that fit as well."""
+    """The number of hops that the answers are most like, and the range of numbers that fit as well.
+
+    None where some other algorithm fits better than any number of hops.
+    """
 
     def find(model: Model) -> Value | None:
         trace = model["traces"][graphs]
-        stage = trace["stages"].index(ANSWERS) if ANSWERS in trace["stages"] else len(trace["stages"]) - 1
-        found = trace["maps"]["Hops"]
-        if found["none"][stage] or found["best"][stage] is None:
-            return None
-        ties = found["ties"][stage]
-        return Value(float(found["best"][stage]), float(min(ties)), float(max(ties)), trace["n"])
+        stage = ANSWERS if ANSWERS in trace["stages"] else trace["stages"][-1]
+        steps = [float(one["step"]) for one in trace["kept"][stage] if one["name"] == "Hops"]  # the closest first
+        return Value(steps[0], min(steps), max(steps), trace["n"]) if steps else None
 
     return find
 
