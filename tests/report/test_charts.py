@@ -43,3 +43,10 @@ def test_the_path_of_the_law_is_drawn(tmp_path):
 def test_the_page_loads_nothing_from_elsewhere(chart, tmp_path):
     (file,) = charts.save(chart, tmp_path / "picture", ["html"])
     assert not re.findall(r"""<(?:script|link)[^>]*(?:src|href)=["']http""", file.read_text())
+
+
+def test_a_matrix_is_drawn_entry_by_entry(tmp_path):
+    entries = [{"row": i, "column": j, "value": float(i - j)} for i in (1, 2) for j in (1, 2, 3)]
+    (file,) = charts.save(charts.matrix(entries, "W", "weight", largest=1.0), tmp_path / "matrix", ["svg"])
+    cells = re.findall(r'aria-label="[^"]*weight: [^"]*"', file.read_text())
+    assert len(cells) == len(entries)

@@ -80,6 +80,24 @@ def log_map(
     return _layered(cells.mark_rect()).properties(title=title, width=420, height=300)
 
 
+def matrix(records: Iterable[Record], title: str, legend: str, largest: float | None = None) -> alt.LayerChart:
+    """A matrix as it is written: its `value` by `row` and `column`, the first row on top, zero in white.
+
+    `largest` is the value of the strongest color, so that several can be compared; by default that of its own largest.
+    """
+    rows = list(records)
+    most = largest or max(abs(float(str(row["value"]))) for row in rows) or 1.0
+    base = alt.Chart(_table(rows)).encode(
+        x=alt.X("column:O", title=None, axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+        y=alt.Y("row:O", title=None, axis=alt.Axis(labelOverlap=True)),
+    )
+    cells = base.mark_rect().encode(
+        color=alt.Color("value:Q", title=legend, scale=alt.Scale(scheme="redblue", domain=[-most, most], clamp=True)),
+        tooltip=["row:O", "column:O", alt.Tooltip("value:Q", format=".3f")],
+    )
+    return _layered(cells).properties(title=title, width=420, height=300)
+
+
 def growth(
     records: Sequence[Record],
     stage_title: str,
@@ -171,11 +189,11 @@ def curves(
 def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> alt.LayerChart:
     """For each `row` a dot for each `series`, at `x` with its interval `low` to `high`."""
     order = list(dict.fromkeys(str(row["row"]) for row in records))
+    longest = max(len(str(row["series"])) for row in records)
+    shown = alt.Legend(title=legend, symbolOpacity=1, columns=max(60 // (longest + 4), 1), labelLimit=220)
     base = alt.Chart(_table(records)).encode(
-        y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4)),
-        color=alt.Color(
-            "series:N", scale=alt.Scale(scheme="tableau10"), legend=alt.Legend(title=legend, symbolOpacity=1)
-        ),
+        y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4, labelLimit=220)),
+        color=alt.Color("series:N", scale=alt.Scale(scheme="tableau10"), legend=shown),
         tooltip=["row:N", "series:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("x", "low", "high"))],
     )
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=alt.Axis(gridOpacity=0.4))

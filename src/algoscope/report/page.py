@@ -80,11 +80,18 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
         "charts": _figures(name for name in specs if name not in centerpiece.figures),
         "tables": "".join(_words(table) for table in results["tables"]),
         "claims": "".join(_claim(claim, results["scale"] == "paper") for claim in results["claims"]),
-        "models": "".join(links),
+        "models": _pages("".join(links)),
         "command": html.escape(f"algoscope study {results['study']} --scale {results['scale']}"),
         "source": html.escape(results["source"]),
         "provenance": "<br>".join(dict.fromkeys(_provenance(model["provenance"]) for model in measured)),
     })  # fmt: skip
+
+
+def _pages(links: str) -> str:
+    """A section with the pages of the models, where they have any."""
+    note = "The whole evidence for each, with every algorithm, is on a page of its own, beside this one."
+    inside = f'<h2>Every model</h2><p class="note">{note}</p><ul class="models">{links}</ul>'
+    return f"<section>{inside}</section>" if links else ""
 
 
 def _words(table: Any) -> str:

@@ -28,4 +28,10 @@ CATALOG = {
         source="Fu, Chen, Jia and Sharan, arXiv 2310.17086; Gao, Zheng et al., TMLR 01/2025",
         takes=("20 s", "2 min on 2 cores", "4 min on 2 cores"),
     ),
+    "graph-connectivity": Entry(
+        module="graph_connectivity",
+        title="When transformers learn the algorithm for graph connectivity, and when a heuristic",
+        source="Ye, Fu, Jia and Sharan, arXiv 2510.19753",
+        takes=("15 s", "10 min on 2 cores", "half an hour on one H200"),
+    ),
 }
