@@ -84,15 +84,17 @@ def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):
         shown, heard = opened(browser, file, width, "light")
         assert heard == []
         assert shown.locator("#claims tbody tr").count() == len(results["claims"])
-        assert shown.locator("svg.marks").count() == len(found.figures(results["runs"]))
+        assert shown.locator("figure").count() == len(found.figures(results["runs"]))
+        assert shown.locator("svg.marks").count() == shown.locator("figure:visible").count() > 0
         assert shown.evaluate("document.documentElement.scrollWidth") <= width
-        before = shown.inner_html("[data-chart='errors']")
+        chosen = f"[data-chart='{first_of_one_model(found.figures(results['runs']))}']"
+        before = shown.inner_html(chosen)
         shown.select_option("#model", index=1)
         shown.wait_for_timeout(300)
-        assert shown.inner_html("[data-chart='errors']") != before
+        assert shown.inner_html(chosen) != before
         shown.close()
     links = shown_links(file)
-    assert links
+    assert len(links) == sum("verdict" in model for seeds in results["runs"].values() for model in seeds.values())
     assert all((tmp_path / link).exists() for link in links)
 
 
@@ -101,6 +103,11 @@ def test_results_of_another_version_are_refused(folder, tmp_path):
     (tmp_path / study.RESULTS).write_text(json.dumps(results | {"version": -1}))
     with pytest.raises(runs.RunError, match="was measured by another version of the study: run algoscope study"):
         study.build_page(tmp_path)
+
+
+def first_of_one_model(figures: dict) -> str:
+    """The name of the first figure that shows the model that is chosen."""
+    return next(name for name, chart in figures.items() if "chosen_model" in chart.to_json())
 
 
 def shown_links(file: Path) -> list[str]:

@@ -22,6 +22,11 @@ function narrowed(spec) {
   return { ...spec, datasets };
 }
 
+// Whether nothing of what is chosen is in a figure.
+function empty(spec) {
+  return Object.values(spec.datasets).every((text) => text.trim().split("\n").length < 2);
+}
+
 function has(spec, menu) {
   return (spec.params || []).some((param) => param.name === menu.dataset.signal);
 }
@@ -29,8 +34,11 @@ function has(spec, menu) {
 async function draw() {
   for (const [name, spec] of Object.entries(specs)) {
     if (views[name]) views[name].finalize();
-    const at = document.querySelector("[data-chart='" + name + "']");
-    views[name] = await window.vegaEmbed(at, narrowed(spec), { config: config(), renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } });
+    delete views[name];
+    const at = document.querySelector("[data-chart='" + name + "']"), shown = narrowed(spec);
+    at.closest("figure").hidden = empty(shown);
+    if (empty(shown)) continue;
+    views[name] = await window.vegaEmbed(at, shown, { config: config(), renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } });
     for (const menu of menus) {
       if (has(spec, menu)) await views[name].view.signal(menu.dataset.signal, menu.value).runAsync();
     }
