@@ -140,8 +140,12 @@ def curves(
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(type="log") if log_y else alt.Scale(zero=False)
     axis = alt.Axis(gridOpacity=0.4)
     across = alt.Scale(type="log", nice=False) if log_x else alt.Scale(nice=False, zero=False)
+    few = sorted({int(str(row["x"])) for row in records}) if least else []
+    ticks = (
+        alt.Axis(gridOpacity=0.4, values=few) if 0 < len(few) <= 12 else alt.Axis(gridOpacity=0.4, tickMinStep=least)
+    )
     base = alt.Chart(_table(records)).encode(
-        x=alt.X("x:Q", title=x_title, scale=across, axis=alt.Axis(gridOpacity=0.4, tickMinStep=least)),
+        x=alt.X("x:Q", title=x_title, scale=across, axis=ticks),
         color=alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors),
         tooltip=["series:N", *(alt.Tooltip(f"{name}:Q", format=".3g") for name in ("x", "y", "low", "high"))],
     )
@@ -184,8 +188,10 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
         alt.param(name="search", value=search, bind=alt.binding_select(options=searches, name="search ")),
     ]
     base = alt.Chart(_table(records)).transform_filter("datum.example == example")
+    least = 1 if all(isinstance(row["x"], int) for row in records if "x" in row) else 0
+    across = alt.Axis(gridOpacity=0.4, tickMinStep=least)
     at = base.encode(
-        x=alt.X("x:Q", title=x_title, axis=alt.Axis(gridOpacity=0.4), scale=alt.Scale(zero=False)),
+        x=alt.X("x:Q", title=x_title, axis=across, scale=alt.Scale(zero=False)),
         y=alt.Y("y:Q", title=y_title, axis=alt.Axis(gridOpacity=0.4), scale=alt.Scale(zero=False)),
         tooltip=["kind:N", "place:Q", "lookup:Q", alt.Tooltip("x:Q", format=".3g"), alt.Tooltip("y:Q", format=".3g")],
     )

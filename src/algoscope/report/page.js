@@ -10,7 +10,7 @@ function config() {
            axis: text, legend: { labelColor: soft, titleColor: soft, orient: "bottom", columns: 5, titleOrient: "top" }, title: { color: ink, fontSize: 14, anchor: "start" } };
 }
 
-// The rows of what is chosen, where they begin with it: a figure of many models then holds one.
+// A figure with what is chosen, and of its rows those that begin with it: a figure of many models then holds one.
 function narrowed(spec) {
   const datasets = {};
   for (const [name, text] of Object.entries(spec.datasets)) {
@@ -19,16 +19,16 @@ function narrowed(spec) {
     const starts = menu && [menu.value + ",", '"' + menu.value + '",', ","];
     datasets[name] = menu ? [header, ...rows.filter((row) => starts.some((start) => row.startsWith(start)))].join("\n") : text;
   }
-  return { ...spec, datasets };
+  const params = (spec.params || []).map((param) => {
+    const menu = menus.find((menu) => menu.dataset.signal === param.name);
+    return menu ? { ...param, value: menu.value } : param;
+  });
+  return { ...spec, datasets, params };
 }
 
 // Whether nothing of what is chosen is in a figure.
 function empty(spec) {
   return Object.values(spec.datasets).every((text) => text.trim().split("\n").length < 2);
-}
-
-function has(spec, menu) {
-  return (spec.params || []).some((param) => param.name === menu.dataset.signal);
 }
 
 async function draw() {
@@ -39,9 +39,6 @@ async function draw() {
     at.closest("figure").hidden = empty(shown);
     if (empty(shown)) continue;
     views[name] = await window.vegaEmbed(at, shown, { config: config(), renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } });
-    for (const menu of menus) {
-      if (has(spec, menu)) await views[name].view.signal(menu.dataset.signal, menu.value).runAsync();
-    }
   }
   document.body.dataset.drawn = "yes";
 }

@@ -25,7 +25,8 @@ def figures(numbers: Numbers) -> dict[str, alt.LayerChart]:
 
 
 def _found(model: Numbers) -> Rows:
-    for row in model.get("found", ()):
+    """The model comes last: it lies above searches that do as well."""
+    for row in sorted(model.get("found", ()), key=lambda row: row["what"] == MODEL):
         yield {"series": row["what"], "x": row["lookup"], "y": row["value"], "low": row["low"], "high": row["high"]}
 
 
@@ -56,7 +57,7 @@ def _player(coordinates: int) -> Callable[[Numbers], Rows]:
     return make
 
 
-def _placed(coordinates: int, place: int, point: list[float]) -> dict[str, float]:
+def _placed(coordinates: int, place: int, point: list[float]) -> dict[str, float | int]:
     return {"x": point[0], "y": point[1]} if coordinates == 2 else {"x": place, "y": point[0]}
 
 
