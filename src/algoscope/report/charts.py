@@ -11,7 +11,7 @@ import altair as alt
 Record = Mapping[str, object]
 ACCENT, QUIET = "#d1495b", "#8a8f98"
 FORMATS = ("html", "png", "svg", "pdf")
-LEGENDS = {"distance": "normalized distance", "decodability": "R² above the null's"}
+LEGENDS = {"distance": "normalized distance", "decodability": "R² above the null's", "agreement": "agreement"}
 
 
 def similarity_map(

@@ -82,9 +82,14 @@ def _landing(model: Numbers) -> Rows:
         yield {"series": row["what"], "x": row["query"], "y": row["place"], **spread}
 
 
+def _map(model: Numbers, search: str) -> Rows:
+    for cell in model.get("maps", {}).get(search, ()):
+        yield {**cell, "best": cell["best"] and not cell["none"], "tie": cell["tie"] and not cell["none"]}
+
+
 def _map_of(search: str) -> Plan:
     title = f"Which look-up of {search} reads the same?"
-    return lambda model: iter(model.get("maps", {}).get(search, ())), lambda rows: charts.similarity_map(
+    return lambda model: _map(model, search), lambda rows: charts.similarity_map(
         rows, "look-up of the model", f"look-up of {search}", title, "agreement"
     )
 

@@ -12,11 +12,12 @@ Model = Mapping[str, Any]  # the numbers of one model
 Find = Callable[[Model], Value | None]
 
 
-def each(find: Find, run: str, **bounds: float) -> Callable[[Numbers], Finding | None]:
-    """Judges a value of every seed of a run."""
+def each(find: Find, run: str, points: int | None = None, **bounds: float) -> Callable[[Numbers], Finding | None]:
+    """Judges a value of every seed of a run; a number that was published for so many `points`, of these alone."""
 
     def judge(numbers: Numbers) -> Finding | None:
-        values = [found for model in numbers.get(run, {}).values() if (found := find(model)) is not None]
+        models = [model for model in numbers.get(run, {}).values() if points in (None, model["points"])]
+        values = [found for model in models if (found := find(model)) is not None]
         return Finding.judged(values, **bounds) if values else None
 
     return judge

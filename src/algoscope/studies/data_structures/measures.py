@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from algoscope.matching import compare, found
-from algoscope.matching.bootstrap import interval, larger_than_zero, resampling
+from algoscope.matching.bootstrap import interval, larger_than_zero, percentiles, resampling
 from algoscope.models import Network
 from algoscope.models.index import IndexNetwork
 from algoscope.randomness import stream
@@ -24,6 +24,7 @@ Table = list[dict[str, Any]]
 SETS = {"smoke": 40, "laptop": 500, "paper": 1000}  # of points, each with several queries
 BINS = 10  # of queries, as published
 CONFIDENCE, RESAMPLES, ROUNDING = 0.95, 1000, 1e-12
+WILD = 20.0  # standard errors that no honest interval is wide
 HALF = 0.5  # a model is called by the name of a search that it agrees with more often than not, at every look-up
 
 
@@ -72,8 +73,14 @@ def called_after(network: Network, task: Search, prompts: Prompts) -> dict[str, 
 
 
 def described(values: Tensor, least: float = 0.0, most: float = 1.0) -> Table:
-    """The mean of each column over the rows, which are prompts, with its interval."""
-    low, high = interval(values, resampling(len(values), RESAMPLES, 0), CONFIDENCE)
+    """The mean of each column over the rows, which are prompts, with its interval.
+
+    Where next to all rows are equal, many resamples have no spread to be measured in: percentiles of their means then.
+    """
+    draws = resampling(len(values), RESAMPLES, 0)
+    low, high = interval(values, draws, CONFIDENCE)
+    plain, wild = percentiles(draws @ values, CONFIDENCE), high - low > WILD * values.std(0) / len(values) ** 0.5
+    low, high = torch.where(wild, plain[0], low), torch.where(wild, plain[1], high)
     middle = values.mean(0)
     return [
         {

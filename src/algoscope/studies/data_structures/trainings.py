@@ -32,7 +32,7 @@ def one(
     return Training(name, task, model, Settings(steps=steps, batch=batch, curriculum=None), rate, seeds)
 
 
-def ablations(name: str, of: Training, **settings: int) -> list[Training]:
+def ablations(name: str, of: Training, seeds: tuple[int, ...], **settings: int) -> list[Training]:
     """What is lost without noise, with an order that is not learned, and where queries do not see what was read."""
     assert isinstance(of.model, Index)
     changed = {NOISELESS: {"noisy": False}, FROZEN: {"ordered": False}, BLIND: {"adaptive": False}}
@@ -42,7 +42,7 @@ def ablations(name: str, of: Training, **settings: int) -> list[Training]:
             name=f"{name}, {what}",
             model=replace(of.model, **change),
             settings=replace(of.settings, **settings),
-            seeds=(0,),
+            seeds=seeds,
         )
         for what, change in changed.items()
     ]
@@ -61,11 +61,13 @@ def smoke() -> Sequence[Training | Case]:
 
 
 def laptop() -> Sequence[Training | Case]:
-    """15 points in 4 look-ups, which is as many as binary search needs; 16 in 2 with extra space."""
+    """15 points in 4 look-ups, which is as many as binary search needs; 16 in 2 with extra space. In the plane 3, fewer
+    than a k-d tree has levels, as in the paper. Of the seeds, 0 begins with 87% of the points in place and 3 with 8%.
+    """
     published, settings = Index(lookups=4, layers=2, heads=2, width=32, hidden=64), {"steps": 1500, "rate": 3e-3}
     ours = replace(published, shared=True, answer="any")
     line = UniformSearch(15, queries=QUERIES)
-    main = one(OURS, line, ours, **settings)
+    main = one(OURS, line, ours, **settings, seeds=(3, 0))
     crowded, few = UniformSearch(16, queries=QUERIES), replace(published, lookups=2)
     sketch = LearnedSketch(cells=8, hidden=64)
     return (
@@ -73,9 +75,9 @@ def laptop() -> Sequence[Training | Case]:
         one(PUBLISHED, line, published, **settings),
         one(HARD, HardSearch(15, queries=QUERIES), ours, **settings),
         one(HARD_PUBLISHED, HardSearch(15, queries=QUERIES), published, **settings),
-        one(PLANE, UniformSearch(15, dim=2, queries=QUERIES), ours, **settings),
+        one(PLANE, UniformSearch(15, dim=2, queries=QUERIES), replace(ours, lookups=3), **settings),
         *(one(space(slots), crowded, replace(few, slots=slots), **settings) for slots in (0, 8)),
-        *ablations(OURS, main),
+        *ablations(OURS, main, seeds=(3,)),
         one(STREAM, ZipfStream(20, 30), sketch, **settings),
         one(FIXED, ZipfStream(20, 30, ranks="fixed"), sketch, **settings),
         planted_case(points=15),
@@ -106,7 +108,7 @@ def paper() -> Sequence[Training | Case]:
         *(one(space(slots), fifty, replace(published, lookups=2, slots=slots), **short) for slots in (0, 8, 32, 128)),
         one(HALF, fifty, two, **short),
         one(LARGE, UniformSearch(500, queries=QUERIES), pointers, **short),
-        *ablations(OURS, main, steps=30_000),
+        *ablations(OURS, main, seeds=(0,), steps=30_000),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **short),
         one(FIXED, ZipfStream(100, 100, ranks="fixed"), LearnedSketch(cells=16), **short),
         planted_case(points=15),
