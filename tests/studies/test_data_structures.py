@@ -13,7 +13,7 @@ from algoscope.reading import in_place, lookups, order
 from algoscope.studies import study
 from algoscope.studies.data_structures.controls import CONTROL, controls, written_binary_search
 from algoscope.studies.data_structures.findings import controls_right, is_called, loses, most_space
-from algoscope.studies.data_structures.measures import agreement, first_reads, measure_search, table
+from algoscope.studies.data_structures.measures import agreement, first_reads, measure_search, splits, table
 from algoscope.studies.data_structures.published import numbers, value
 from algoscope.studies.data_structures.references import BINARY, INTERPOLATION, MINIMUM, MODEL, TREE, searches
 from algoscope.studies.data_structures.streams import SEEDS, measure_stream
@@ -88,6 +88,16 @@ def test_first_look_ups_are_in_the_middle_or_at_the_query():
     rows = {(row["what"], row["is"]): row["value"] for row in first_reads(known, LINE)}
     assert rows[BINARY, "in the middle"] == 1.0
     assert rows[INTERPOLATION, "off the expected place"] < 0.02 < 0.2 < rows[BINARY, "off the expected place"]
+
+
+def test_a_k_d_tree_splits_one_coordinate_after_the_other():
+    prompts = UniformSearch(15, dim=2, queries=2).sample(100, seed=0)
+    points = prompts.x[:, :15]
+    told = {(row["level"], row["coordinate"]): row["value"] for row in splits(KDTree.order(points), prompts)}
+    assert told[1, 1] == told[2, 2] == 1.0
+    assert told[1, 2] == pytest.approx(0.5, abs=0.1)
+    either = splits(points[..., 1].argsort(1, descending=True), prompts)
+    assert [row["value"] for row in either if row["coordinate"] == 2] == [1.0, 1.0]
 
 
 def test_examples_tell_what_each_look_up_reads():

@@ -61,6 +61,7 @@ def measure_search(task: Search, network: Network, fresh: Network | None, scale:
         **agreement(trace, known),
         "landing": landings({MODEL: trace, **known}, stored) if task.dim == 1 else [],
         "first": first_reads({MODEL: trace, **known}, task) if task.dim == 1 and not slots else [],
+        "splits": splits(stored, prompts) if task.dim == 2 else [],
         "examples": examples(network, task, prompts, stored, {MODEL: trace, **known}),
     }
 
@@ -210,6 +211,32 @@ def first_reads(traces: Mapping[str, Trace], task: Search) -> Table:
             off = (ranks - expected).abs().mean(1, keepdim=True) / count
             rows.append({"what": what, "is": "off the expected place", **described(off)[0]})
     return rows
+
+
+def splits(stored: Tensor, prompts: Prompts) -> Table:
+    """Whether an order splits the plane like a k-d tree: 1 where all points on one side of the middle place have a
+    smaller coordinate than all on the other, as in the whole order of a k-d tree, and 0.5 where sides say nothing.
+
+    Level 1 is the whole order, level 2 its halves.
+    """
+    count, rows = stored.shape[1], []
+    middle = (count - 1) // 2
+    levels = {1: [(0, count)], 2: [(0, middle), (middle + 1, count)]}
+    for level, parts in levels.items():
+        for coordinate in range(prompts.dim):
+            values = prompts.x[:, :count, coordinate].gather(1, stored)
+            shares = [_below(values[:, first:end]) for first, end in parts if end - first > 2]
+            if shares:
+                told = described(torch.stack(shares).mean(0)[:, None])[0]
+                rows.append({"level": level, "coordinate": coordinate + 1, **told})
+    return rows
+
+
+def _below(values: Tensor) -> Tensor:
+    """By set, the share of pairs from both sides of the middle place that are in order, upwards or downwards."""
+    middle = (values.shape[1] - 1) // 2
+    upwards = (values[:, :middle, None] < values[:, None, middle + 1 :]).double().mean((1, 2))
+    return upwards if float(upwards.mean()) >= 0.5 else 1 - upwards
 
 
 def table(model: Mapping[str, Any], name: str, **wanted: object) -> Table:

@@ -13,7 +13,7 @@ from algoscope.studies.study import Numbers, Table, Value, labeled
 
 
 def tables(numbers: Numbers) -> Sequence[Table]:
-    made = (_names(numbers), _controls(numbers), _shared(numbers), _beside(numbers))
+    made = (_names(numbers), _controls(numbers), _splits(numbers), _shared(numbers), _beside(numbers))
     return [each for each in made if each.rows]
 
 
@@ -45,6 +45,21 @@ def _controls(numbers: Numbers) -> Table:
         "Controls",
         "Binary search, written into the weights of an index, has to be called that, and fresh networks nothing.",
         ("network", "should be called", "is called", "agreement with the closest search"),
+        rows,
+    )
+
+
+def _splits(numbers: Numbers) -> Table:
+    rows = []
+    for label, model in labeled(numbers).items():
+        for row in model.get("splits", ()):
+            share = f"{row['value']:.3f} ({row['low']:.3f} – {row['high']:.3f})"
+            rows.append([label, row["level"], row["coordinate"], share])
+    return Table(
+        "Does the order split the plane like a k-d tree?",
+        "Of pairs of points from both sides of the middle place, the share whose coordinates are in order. A k-d tree "
+        "has 1 for one coordinate at level 1, the whole order, and for the other at level 2, its halves; 0.5 says nothing.",
+        ("model", "level", "coordinate", "in order"),
         rows,
     )
 
