@@ -58,7 +58,8 @@ def _splits(numbers: Numbers) -> Table:
     return Table(
         "Does the order split the plane like a k-d tree?",
         "Of pairs of points from both sides of the middle place, the share whose coordinates are in order. A k-d tree "
-        "has 1 for one coordinate at level 1, the whole order, and for the other at level 2, its halves; 0.5 says nothing.",
+        "has 1 for one coordinate at level 1, the whole order, and for the other at level 2, its halves; 0.5 says "
+        "nothing.",
         ("model", "level", "coordinate", "in order"),
         rows,
     )
