@@ -16,7 +16,7 @@ def each(find: Find, run: str, points: int | None = None, **bounds: float) -> Ca
     """Judges a value of every seed of a run; a number that was published for so many `points`, of these alone."""
 
     def judge(numbers: Numbers) -> Finding | None:
-        models = [model for model in numbers.get(run, {}).values() if points in (None, model["points"])]
+        models = [model for model in numbers.get(run, {}).values() if points in (None, model.get("points"))]
         values = [found for model in models if (found := find(model)) is not None]
         return Finding.judged(values, **bounds) if values else None
 
