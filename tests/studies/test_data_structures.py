@@ -13,7 +13,7 @@ from algoscope.reading import in_place, lookups, order
 from algoscope.studies import study
 from algoscope.studies.data_structures.controls import CONTROL, controls, written_binary_search
 from algoscope.studies.data_structures.findings import controls_right, is_called, loses, most_space
-from algoscope.studies.data_structures.measures import agreement, first_reads, measure_search, splits, table
+from algoscope.studies.data_structures.measures import agreement, first_reads, measure_search, neighbors, splits, table
 from algoscope.studies.data_structures.published import numbers, value
 from algoscope.studies.data_structures.references import BINARY, INTERPOLATION, MINIMUM, MODEL, TREE, searches
 from algoscope.studies.data_structures.streams import SEEDS, measure_stream
@@ -88,6 +88,15 @@ def test_first_look_ups_are_in_the_middle_or_at_the_query():
     rows = {(row["what"], row["is"]): row["value"] for row in first_reads(known, LINE)}
     assert rows[BINARY, "in the middle"] == 1.0
     assert rows[INTERPOLATION, "off the expected place"] < 0.02 < 0.2 < rows[BINARY, "off the expected place"]
+
+
+def test_an_order_may_be_sorted_but_for_where_it_begins():
+    prompts = LINE.sample(50, seed=0)
+    upwards = prompts.x[:, :15, 0].argsort(1)
+    orders = {"sorted": upwards, "turned": upwards.roll(4, 1), "as they come": torch.arange(15).expand(50, -1)}
+    shares = {row["what"]: row["value"] for row in neighbors(orders, prompts)}
+    assert (shares["sorted"], shares["turned"]) == (1.0, pytest.approx(13 / 14))
+    assert shares["as they come"] < 0.2
 
 
 def test_a_k_d_tree_splits_one_coordinate_after_the_other():

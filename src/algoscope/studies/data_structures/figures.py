@@ -99,13 +99,17 @@ def _along(model: Numbers) -> Rows:
         yield {"series": row["what"], "x": row["seen"], "y": row["value"], "low": row["low"], "high": row["high"]}
 
 
-def _sorted(numbers: Numbers) -> Rows:
-    """The share in place of every model on a line, before and after training."""
+def _orders(measure: str) -> Callable[[Numbers], Rows]:
+    """A share of every model on a line, before and after training."""
     names = {MODEL: "trained", UNTRAINED: "untrained"}
-    for label, model in labeled(numbers).items():
-        for row in model.get("sorted", ()):
-            ends = {"low": row["low"], "high": row["high"]}
-            yield {"row": label, "series": names[row["what"]], "x": row["value"], **ends}
+
+    def make(numbers: Numbers) -> Rows:
+        for label, model in labeled(numbers).items():
+            for row in model.get(measure, ()):
+                ends = {"low": row["low"], "high": row["high"]}
+                yield {"row": label, "series": names[row["what"]], "x": row["value"], **ends}
+
+    return make
 
 
 def _ablations(numbers: Numbers) -> Rows:
@@ -144,7 +148,11 @@ PLANS: dict[str, Plan] = {
     "along": (_along, curves("items seen", "mean absolute error", "Errors along the stream", legend="of")),
 }
 ACROSS: dict[str, Plan] = {
-    "sorted": (_sorted, lambda rows: charts.dots(rows, "share in place", "Is the order sorted?", "network")),
+    "sorted": (_orders("sorted"), lambda rows: charts.dots(rows, "share in place", "Is the order sorted?", "network")),
+    "neighbors": (
+        _orders("neighbors"),
+        lambda rows: charts.dots(rows, "share of places", "Is a point beside its neighbor?", "network"),
+    ),
     "at-last": (_at_last, lambda rows: charts.dots(rows, "share found", "Found after the last look-up", "by")),
     "ablations": (
         _ablations,

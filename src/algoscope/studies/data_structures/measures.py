@@ -56,6 +56,7 @@ def measure_search(task: Search, network: Network, fresh: Network | None, scale:
         "dim": task.dim,
         "slots": slots,
         "sorted": sortedness(orders, prompts) if task.dim == 1 else [],
+        "neighbors": neighbors(orders, prompts) if task.dim == 1 and task.size > 1 else [],
         "found": found_by({MODEL: trace, **known, **before}),
         "ahead": ahead(trace, {**known, **before}),
         **agreement(trace, known),
@@ -98,6 +99,17 @@ def sortedness(orders: Mapping[str, Tensor], prompts: Prompts) -> Table:
     """The share of points that are stored where they belong if all are sorted."""
     shares = {what: in_place(stored, prompts).double().mean(1, keepdim=True) for what, stored in orders.items()}
     return [{"what": what, **described(share)[0]} for what, share in shares.items()]
+
+
+def neighbors(orders: Mapping[str, Tensor], prompts: Prompts) -> Table:
+    """The share of places whose point is next to that of the place before, by size.
+
+    An order may be sorted but for where it begins: then next to nothing is in place, and nearly all is beside its
+    neighbor.
+    """
+    ranks = prompts.x[:, : prompts.before, 0].argsort(1).argsort(1)
+    shares = {what: (ranks.gather(1, stored).diff(dim=1).abs() == 1) for what, stored in orders.items()}
+    return [{"what": what, **described(share.double().mean(1, keepdim=True))[0]} for what, share in shares.items()]
 
 
 def found_shares(trace: Trace) -> Tensor:
