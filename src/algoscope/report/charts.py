@@ -11,7 +11,7 @@ import altair as alt
 Record = Mapping[str, object]
 ACCENT, QUIET = "#d1495b", "#8a8f98"
 FORMATS = ("html", "png", "svg", "pdf")
-LEGENDS = {"distance": "normalized distance", "decodability": "R² above the null's"}
+LEGENDS = {"distance": "normalized distance", "decodability": "R² above the null's", "agreement": "agreement"}
 
 
 def similarity_map(
@@ -173,8 +173,12 @@ def curves(
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(type="log") if log_y else alt.Scale(zero=False)
     axis = alt.Axis(gridOpacity=0.4, format="~g") if log_y else alt.Axis(gridOpacity=0.4)  # 1e-9, not a small power
     across = alt.Scale(type="log", nice=False) if log_x else alt.Scale(nice=False, zero=False)
+    few = sorted({int(str(row["x"])) for row in records}) if least else []
+    ticks = (
+        alt.Axis(gridOpacity=0.4, values=few) if 0 < len(few) <= 12 else alt.Axis(gridOpacity=0.4, tickMinStep=least)
+    )
     base = alt.Chart(_table(records)).encode(
-        x=alt.X("x:Q", title=x_title, scale=across, axis=alt.Axis(gridOpacity=0.4, tickMinStep=least)),
+        x=alt.X("x:Q", title=x_title, scale=across, axis=ticks),
         color=alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors),
         tooltip=["series:N", *(alt.Tooltip(f"{name}:Q", format=".3g") for name in ("x", "y", "low", "high"))],
     )
@@ -201,6 +205,42 @@ def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> al
     return _layered(rules, base.mark_circle(size=60, opacity=1).encode(x=x)).properties(
         title=title, width=420, height=300
     )
+
+
+def player(records: Sequence[Record], x_title: str, y_title: str, title: str, search: str) -> alt.LayerChart:
+    """Searches as they went: a slider moves from look-up to look-up, and others choose the example and whose reads.
+
+    Records have an `example` and a `kind`: a "point", the "nearest" one or a "slot" at `x` and `y` with its `place`; a
+    "query", which is a line at `y` if it has no `x`; or a "read" of a `search`, with its `lookup` and where it was.
+    """
+    searches = list(dict.fromkeys(str(row["search"]) for row in records if row["kind"] == "read"))
+    last = {name: max(int(str(row[name])) for row in records if row.get(name)) for name in ("lookup", "example")}
+    signals = [
+        alt.param(name="lookup", value=1, bind=alt.binding_range(min=0, max=last["lookup"], step=1, name="look-up ")),
+        alt.param(name="example", value=1, bind=alt.binding_range(min=1, max=last["example"], step=1, name="example ")),
+        alt.param(name="search", value=search, bind=alt.binding_select(options=searches, name="search ")),
+    ]
+    base = alt.Chart(_table(records)).transform_filter("datum.example == example")
+    least = 1 if all(isinstance(row["x"], int) for row in records if "x" in row) else 0
+    across = alt.Axis(gridOpacity=0.4, tickMinStep=least)
+    at = base.encode(
+        x=alt.X("x:Q", title=x_title, axis=across, scale=alt.Scale(zero=False)),
+        y=alt.Y("y:Q", title=y_title, axis=alt.Axis(gridOpacity=0.4), scale=alt.Scale(zero=False)),
+        tooltip=["kind:N", "place:Q", "lookup:Q", alt.Tooltip("x:Q", format=".3g"), alt.Tooltip("y:Q", format=".3g")],
+    )
+    line, cross = "datum.kind == 'query' && !isValid(datum.x)", "datum.kind == 'query' && isValid(datum.x)"
+    read = at.transform_filter("datum.kind == 'read' && datum.search == search && datum.lookup <= lookup")
+    latest = alt.condition("datum.lookup == lookup", alt.value(ACCENT), alt.value(QUIET))
+    return _layered(
+        base.transform_filter(line).mark_rule(strokeDash=[5, 4], color=ACCENT).encode(y="y:Q"),
+        at.transform_filter(cross).mark_point(shape="cross", size=180, filled=True, color=ACCENT),
+        at.transform_filter("datum.kind == 'point' || datum.kind == 'nearest'").mark_circle(color="#4c78a8", size=36),
+        at.transform_filter("datum.kind == 'slot'").mark_square(color="#b279a2", size=36),
+        at.transform_filter("datum.kind == 'nearest'").mark_point(color="#4c78a8", size=220, strokeWidth=2),
+        read.mark_line(color=QUIET, opacity=0.5).encode(order="lookup:Q"),
+        read.mark_circle(size=110, opacity=1).encode(color=latest),
+        read.mark_text(dy=-14, fontSize=13, fontWeight="bold").encode(text="lookup:Q", color=latest),
+    ).add_params(*signals).properties(title=title, width=420, height=300)  # fmt: skip
 
 
 def _table(records: Iterable[Record]) -> alt.InlineData:

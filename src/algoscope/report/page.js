@@ -10,7 +10,7 @@ function config() {
            axis: text, legend: { labelColor: soft, titleColor: soft, orient: "bottom", columns: 5, titleOrient: "top" }, title: { color: ink, fontSize: 14, anchor: "start" } };
 }
 
-// The rows of what is chosen, where they begin with it: a figure of many models then holds one.
+// A figure with what is chosen, and of its rows those that begin with it: a figure of many models then holds one.
 function narrowed(spec) {
   const datasets = {};
   for (const [name, text] of Object.entries(spec.datasets)) {
@@ -28,11 +28,19 @@ function chosen(param) {
   return menu ? { ...param, value: menu.value } : param;
 }
 
+// Whether nothing of what is chosen is in a figure.
+function empty(spec) {
+  return Object.values(spec.datasets).every((text) => text.trim().split("\n").length < 2);
+}
+
 async function draw() {
   for (const [name, spec] of Object.entries(specs)) {
     if (views[name]) views[name].finalize();
-    const at = document.querySelector("[data-chart='" + name + "']");
-    views[name] = await window.vegaEmbed(at, narrowed(spec), { config: config(), renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } });
+    delete views[name];
+    const at = document.querySelector("[data-chart='" + name + "']"), shown = narrowed(spec);
+    at.closest("figure").hidden = empty(shown);
+    if (empty(shown)) continue;
+    views[name] = await window.vegaEmbed(at, shown, { config: config(), renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } });
   }
   document.body.dataset.drawn = "yes";
 }

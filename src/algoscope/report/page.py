@@ -58,7 +58,6 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
     )
     main = next((f"{name}, in the instrument's words. {text}" for name, text in told_of), "")
     options = (f"<option>{html.escape(name)}</option>" for name in models)
-    links = (f'<li><a href="{html.escape(file)}">{html.escape(name)}</a></li>' for name, file in pages.items())
     seconds = [model["seconds"] for model in measured]
     facts = {
         "models": len(models),
@@ -80,18 +79,19 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
         "charts": _figures(name for name in specs if name not in centerpiece.figures),
         "tables": "".join(_words(table) for table in results["tables"]),
         "claims": "".join(_claim(claim, results["scale"] == "paper") for claim in results["claims"]),
-        "models": _pages("".join(links)),
+        "models": _pages(pages),
         "command": html.escape(f"algoscope study {results['study']} --scale {results['scale']}"),
         "source": html.escape(results["source"]),
         "provenance": "<br>".join(dict.fromkeys(_provenance(model["provenance"]) for model in measured)),
     })  # fmt: skip
 
 
-def _pages(links: str) -> str:
-    """A section with the pages of the models, where they have any."""
+def _pages(pages: Mapping[str, str]) -> str:
+    """A section with links to the pages of the models, if they have any."""
+    links = (f'<li><a href="{html.escape(file)}">{html.escape(name)}</a></li>' for name, file in pages.items())
     note = "The whole evidence for each, with every algorithm, is on a page of its own, beside this one."
-    inside = f'<h2>Every model</h2><p class="note">{note}</p><ul class="models">{links}</ul>'
-    return f"<section>{inside}</section>" if links else ""
+    inside = f'<p class="note">{note}</p><ul class="models">{"".join(links)}</ul>'
+    return f"<section><h2>Every model</h2>{inside}</section>" if pages else ""
 
 
 def _words(table: Any) -> str:

@@ -34,4 +34,10 @@ CATALOG = {
         source="Ye, Fu, Jia and Sharan, arXiv 2510.19753",
         takes=("15 s", "10 min on 2 cores", "half an hour on one H200"),
     ),
+    "data-structures": Entry(
+        module="data_structures",
+        title="Networks that discover data structures",
+        source="Salemohamed, Charlin, Garg, Sharan and Valiant, arXiv 2411.03253",
+        takes=("15 s", "10 min on 2 cores", "not yet run"),
+    ),
 }

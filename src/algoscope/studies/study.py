@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -127,7 +127,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Study:
-    """`runs` by scale; `measure` is called for each trained model. Its `version` changes when it measures anew.
+    """`runs` by scale; `measure` is called for each trained model, with a training of its seed alone. Its `version`
+    changes when it measures anew.
 
     The page begins with the figures of its `centerpiece`.
     """
@@ -191,7 +192,8 @@ def train_and_measure(
 
 def _measure_model(study: Study, training: Training, run: Run, i: int, scale: str, device: torch.device) -> Numbers:
     assert study.measure is not None, f"{study.name} trains models, so it must say how to measure one"
-    return study.measure(training, load(run.path, i, device), scale)
+    alone = replace(training, seeds=(training.seeds[i],))  # so that a fresh network can be built beside it
+    return study.measure(alone, load(run.path, i, device), scale)
 
 
 def _measure(

@@ -1,0 +1,34 @@
+"""Salemohamed, Charlin, Garg, Sharan and Valiant: networks that discover data structures.
+
+trainings.py says what is trained, measures.py, examples.py and streams.py what is measured of each model, references.py
+beside which searches and sketches, controls.py of which models the answer is known; findings.py and claims.py say what
+follows, figures.py and tables.py what is shown; published/ holds the numbers that were published.
+"""
+
+from algoscope.studies.data_structures.claims import CLAIMS
+from algoscope.studies.data_structures.figures import CENTER, figures
+from algoscope.studies.data_structures.measures import measure
+from algoscope.studies.data_structures.tables import tables
+from algoscope.studies.data_structures.trainings import RUNS
+from algoscope.studies.study import Section, Study
+
+STUDY = Study(
+    name="data-structures",
+    version=1,
+    about="A network stores a set of points in an order of its choice, and looks a few of them up to find the nearest "
+    "neighbor of a query; another counts the items of a stream in a few cells. Nobody tells them how. Which data "
+    "structures do they find? Each look-up is compared with those of the searches that people wrote.",
+    runs=RUNS,
+    measure=measure,
+    claims=CLAIMS,
+    figures=figures,
+    tables=tables,
+    centerpiece=Section(
+        "A search, look-up by look-up",
+        "Left: how many nearest neighbors have been found after each look-up, by the model and by searches that people "
+        "wrote, on the same points. Beside it one such search: the points in the order that the network chose, a query "
+        "(dashed), its nearest point (ring), and what each look-up reads. Move the slider to go on, or show another "
+        "search on the same points.",
+        CENTER,
+    ),
+)

@@ -1,0 +1,380 @@
+"""The paper's claims, and those that we add: what each says, where, and the bounds that judge it."""
+
+from algoscope.studies.data_structures.controls import CONTROL
+from algoscope.studies.data_structures.findings import (
+    agrees,
+    ahead_at_last,
+    ahead_early,
+    ahead_least,
+    closer,
+    controls_right,
+    each,
+    first_read,
+    found_at_last,
+    gains,
+    is_called,
+    learned_to_sort,
+    less_error_than,
+    loses,
+    most_space,
+    sorted_share,
+)
+from algoscope.studies.data_structures.published import value
+from algoscope.studies.data_structures.references import (
+    BINARY,
+    CELLS,
+    HASH,
+    INTERPOLATION,
+    MINIMUM,
+    TREAP,
+    TREE,
+    UNTRAINED,
+)
+from algoscope.studies.data_structures.trainings import (
+    BLIND,
+    FIXED,
+    FROZEN,
+    HALF,
+    HARD,
+    HARD_PUBLISHED,
+    LARGE,
+    NOISELESS,
+    OURS,
+    PLANE,
+    PLANE_HARD,
+    PUBLISHED,
+    SPHERE,
+    STREAM,
+    ZIPF,
+    space,
+)
+from algoscope.studies.study import Claim
+
+FORMS = {
+    OURS: ("", "one network for all look-ups, any of which may answer"),
+    PUBLISHED: ("-published", "a network for each look-up, the last of which answers, as published"),
+}
+HARD_FORMS = {HARD: ("", FORMS[OURS][1]), HARD_PUBLISHED: ("-published", FORMS[PUBLISHED][1])}
+PAIRED = "on the same sets and queries"
+
+
+def _sorting(run: str, suffix: str, form: str) -> list[Claim]:
+    """How uniform points on a line are stored, and what is found of them."""
+    main = not suffix
+    return [
+        Claim(
+            f"sorts{suffix}",
+            "The model learns to sort: nearly all points are stored where they belong.",
+            "text on 1D uniform",
+            each(sorted_share(), run, at_least=0.99),
+            value(OURS, quantity="in place"),
+            form,
+            headline=main,
+            what="of the points are in place",
+        ),
+        Claim(
+            f"sorting-is-learned{suffix}",
+            "Training puts more points in place than a fresh network does.",
+            "text on 1D uniform",
+            each(learned_to_sort, run, at_least=0.0),
+            value(OURS, quantity="in place") - value(OURS, "untrained", "in place"),
+            form,
+        ),
+        Claim(
+            f"finds{suffix}",
+            "After the last look-up nearly every nearest neighbor is found.",
+            "text and figures of 1D uniform",
+            each(found_at_last, run, at_least=0.98),
+            "slightly below 1",
+            form,
+            headline=main,
+            what="found",
+        ),
+        Claim(
+            f"beats-binary-early{suffix}",
+            "In the first look-ups the model finds more than binary search.",
+            "text and figures of 1D uniform",
+            each(ahead_early(BINARY), run, at_least=0.0),
+            "above",
+            f"the least lead in the first half of the look-ups, {PAIRED}; {form}",
+            headline=main,
+            what="more found than by binary search, where it is least",
+        ),
+    ]
+
+
+def _searching(run: str, suffix: str, form: str) -> list[Claim]:
+    """Which search it is."""
+    main = not suffix
+    return [
+        Claim(
+            f"lands-at-the-query{suffix}",
+            "The first look-up lands within about 5 of 100 places of where the query is to be expected.",
+            "figure of first look-ups, 1D uniform",
+            each(first_read("off the expected place"), run, at_most=0.05),
+            "0.05",
+            f"mean distance of ranks, as a share of all points; {form}",
+        ),
+        Claim(
+            f"resembles-interpolation{suffix}",
+            "Look-ups are closer to interpolation search than to binary search.",
+            "text on 1D uniform",
+            each(closer(INTERPOLATION, BINARY), run, at_least=0.0),
+            "resembles",
+            f"difference of agreement, look-ups before the last; {form}",
+        ),
+        Claim(
+            f"is-interpolation{suffix}",
+            "The model is interpolation search: they read the same point more often than not.",
+            "ours",
+            is_called(run, INTERPOLATION),
+            None,
+            f"agreement before the last look-up, above every null; {form}",
+            headline=main,
+            what="of the look-ups read what interpolation search reads",
+        ),
+        Claim(
+            f"reaches-interpolation{suffix}",
+            "The model finds as much as interpolation search that knows the distribution.",
+            "ours: not a baseline of the paper",
+            each(ahead_least(INTERPOLATION), run, at_least=-0.02),
+            None,
+            f"the least lead among all look-ups, {PAIRED}; {form}",
+            headline=main,
+            what="more found, where it is least",
+        ),
+    ]
+
+
+def _hard() -> list[Claim]:
+    made = []
+    for run, (suffix, form) in HARD_FORMS.items():
+        made += [
+            Claim(
+                f"hard-finds{suffix}",
+                "On the hard distribution the model finds nearly every nearest neighbor in log2 N look-ups.",
+                "text and figures of 1D hard",
+                each(found_at_last, run, at_least=0.95),
+                "about 1",
+                form,
+            ),
+            Claim(
+                f"hard-is-binary{suffix}",
+                "On the hard distribution the model learns binary search.",
+                "text and figures of 1D hard",
+                is_called(run, BINARY),
+                "binary search",
+                f"agreement before the last look-up, above every null; {form}",
+                headline=not suffix,
+                what="of the look-ups read what binary search reads",
+            ),
+            Claim(
+                f"hard-first-in-the-middle{suffix}",
+                "On the hard distribution the first look-up is always in the middle.",
+                "figures of 1D hard",
+                each(first_read("in the middle"), run, at_least=0.95),
+                1.0,
+                form,
+            ),
+        ]
+    return made
+
+
+OTHERS = (
+    Claim(
+        "fresh-does-not-sort",
+        "An untrained network has about 9% of the points in place.",
+        "text on 1D uniform",
+        each(sorted_share(UNTRAINED), OURS, at_least=0.04, at_most=0.15),
+        value(OURS, "untrained", "in place"),
+        why="a fresh network's scores are often nearly monotone: how much is in place depends on the seed.",
+    ),
+    Claim(
+        "plane-finds",
+        "In two dimensions the model finds 75% in six look-ups.",
+        "text on 2D uniform, Fig. 7",
+        each(found_at_last, PLANE, points=100, at_least=0.73),
+        value(PLANE),
+        "100 points",
+    ),
+    Claim(
+        "plane-beats-tree",
+        "In two dimensions the model finds more than a k-d tree.",
+        "text on 2D uniform, Fig. 7",
+        each(ahead_at_last(TREE), PLANE, at_least=0.0),
+        value(PLANE) - value(PLANE, TREE),
+        PAIRED,
+        headline=True,
+        what="more found than by a k-d tree",
+    ),
+    Claim(
+        "plane-hard-finds",
+        "On hard points in two dimensions the model finds as much as a k-d tree.",
+        "text and figures of 2D hard",
+        each(ahead_at_last(TREE), PLANE_HARD, at_least=-0.03),
+        None,
+        PAIRED,
+    ),
+    Claim(
+        "plane-hard-is-tree",
+        "On hard points in two dimensions the model recovers a k-d tree.",
+        "text and figures of 2D hard",
+        is_called(PLANE_HARD, TREE),
+        "a k-d tree",
+        "agreement before the last look-up, above every null",
+    ),
+    Claim(
+        "sphere-finds",
+        "In 30 dimensions the model finds 35% in six look-ups.",
+        "Table 1",
+        each(found_at_last, SPHERE, points=100, at_least=0.33),
+        value(SPHERE),
+    ),
+    Claim(
+        "sphere-beats-hash",
+        "In 30 dimensions the model finds more than SimHash.",
+        "Table 1",
+        each(ahead_at_last(HASH), SPHERE, at_least=0.0),
+        value(SPHERE) - value(SPHERE, HASH),
+        PAIRED,
+    ),
+    Claim(
+        "sphere-matches-cells",
+        "In 30 dimensions the model finds as much as cells of k-means.",
+        "Table 1",
+        each(ahead_at_last(CELLS), SPHERE, at_least=-0.02),
+        value(SPHERE) - value(SPHERE, CELLS),
+        PAIRED,
+    ),
+    Claim(
+        "zipf-beats-binary",
+        "Where queries follow Zipf's law the model finds more than binary search, early.",
+        "figure of Zipf queries",
+        each(ahead_early(BINARY), ZIPF, at_least=0.0),
+        "above",
+        f"the least lead in the first half, {PAIRED}",
+    ),
+    Claim(
+        "zipf-beats-treap",
+        "Where queries follow Zipf's law the model finds as much as a treap in the end.",
+        "figure of Zipf queries",
+        each(ahead_at_last(TREAP), ZIPF, at_least=-0.02),
+        None,
+        PAIRED,
+    ),
+    *(
+        Claim(
+            f"space-{slots}",
+            f"With {slots} extra slots the model finds as much as published.",
+            "Table 2",
+            each(found_at_last, space(slots), points=50, at_least=value(space(slots)) - 0.02),
+            value(space(slots)),
+            f"50 points in 2 look-ups; {FORMS[PUBLISHED][1]}",
+        )
+        for slots in (0, 8, 32, 128)
+    ),
+    Claim(
+        "space-helps",
+        "Extra space helps: with the most slots more is found than with none.",
+        "Table 2",
+        most_space,
+        value(space(128)) - value(space(0)),
+        "published: 128 slots against none",
+        headline=True,
+        what="more found",
+    ),
+    Claim(
+        "two-lookups",
+        "In two look-ups among 50 points the model finds as much as interpolation search.",
+        "ours: published are 0.44, which is less than its 0.52",
+        each(ahead_at_last(INTERPOLATION), HALF, at_least=-0.02),
+        None,
+        f"{PAIRED}; {FORMS[OURS][1]}",
+    ),
+    Claim(
+        "large",
+        "Among 500 points more is found in five look-ups than published.",
+        "Fig. 27",
+        each(found_at_last, LARGE, at_least=0.5),
+        "0.4 to 0.5",
+        "with pointers instead of a logit for each place",
+    ),
+    Claim(
+        "noise-matters",
+        "Without noise in training less is found.",
+        "text on training",
+        loses(OURS, NOISELESS),
+        None,
+        "found after the last look-up",
+        headline=True,
+        what="less found without noise",
+    ),
+    Claim(
+        "adaptive-matters",
+        "Queries that do not see what was read find less.",
+        "text on ablations",
+        loses(OURS, BLIND),
+        None,
+        "found after the last look-up",
+    ),
+    Claim(
+        "order-matters",
+        "With an order that is not learned less is found.",
+        "text on ablations",
+        loses(OURS, FROZEN),
+        None,
+        "found after the last look-up",
+    ),
+    Claim(
+        "one-network",
+        "Any look-up answering, and one network for all, finds more than the published form.",
+        "ours",
+        gains(OURS, PUBLISHED),
+        None,
+        "found after the last look-up",
+    ),
+    *(
+        Claim(
+            name,
+            f"The learned sketch is at least as good as count-min on a stream with {ranks} ranks.",
+            "text on frequency estimation, Fig. 5",
+            each(less_error_than(MINIMUM), run, at_least=0.0),
+            paper,
+            f"less mean absolute error, {note}",
+            headline=run == STREAM,
+            what="less error than count-min",
+        )
+        for name, run, ranks, paper, note in (
+            ("stream", STREAM, "random", "matches or beats", "on the same streams"),
+            (
+                "stream-fixed",
+                FIXED,
+                "fixed",
+                value(FIXED, MINIMUM, "error") - value(FIXED, quantity="error"),
+                "on the same streams; the paper's model sees items as images",
+            ),
+        )
+    ),
+    Claim(
+        "control-planted",
+        "A model that is handed binary search is called binary search.",
+        "control",
+        controls_right(CONTROL, fresh=False),
+        None,
+        "binary search written into the weights, on two distributions",
+        headline=True,
+        what="of the planted models are called right",
+    ),
+    Claim("control-fresh", "Untrained models are called by no name.", "control", controls_right(CONTROL, fresh=True)),
+    Claim(
+        "control-agreement",
+        "The planted model reads what binary search reads.",
+        "control",
+        each(agrees(BINARY), CONTROL, at_least=0.999),
+    ),
+)
+CLAIMS = (
+    *(claim for run, form in FORMS.items() for made in (_sorting, _searching) for claim in made(run, *form)),
+    *_hard(),
+    *OTHERS,
+)

@@ -1,0 +1,190 @@
+"""What the numbers say: functions from what was measured to findings, which the claims put together."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from algoscope.studies.data_structures.measures import table
+from algoscope.studies.data_structures.references import MODEL, UNTRAINED
+from algoscope.studies.study import Finding, Numbers, Value
+
+Model = Mapping[str, Any]  # the numbers of one model
+Find = Callable[[Model], Value | None]
+
+
+def each(find: Find, run: str, points: int | None = None, **bounds: float) -> Callable[[Numbers], Finding | None]:
+    """Judges a value of every seed of a run; a number that was published for so many `points`, of these alone."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        models = [model for model in numbers.get(run, {}).values() if points in (None, model.get("points"))]
+        values = [found for model in models if (found := find(model)) is not None]
+        return Finding.judged(values, **bounds) if values else None
+
+    return judge
+
+
+def value_of(row: Mapping[str, Any]) -> Value:
+    return Value(row["value"], row["low"], row["high"], row["n"])
+
+
+def minus(a: Value, b: Value) -> Value:
+    """A difference of two numbers that are not paired: its interval is as wide as both together."""
+    return Value(a.value - b.value, a.low - b.high, a.high - b.low, min(a.n, b.n))
+
+
+def sorted_share(what: str = MODEL) -> Find:
+    def find(model: Model) -> Value | None:
+        rows = table(model, "sorted", what=what)
+        return value_of(rows[0]) if rows else None
+
+    return find
+
+
+def learned_to_sort(model: Model) -> Value | None:
+    """How much more is in place than before training."""
+    after, before = sorted_share()(model), sorted_share(UNTRAINED)(model)
+    return minus(after, before) if after and before else None
+
+
+def found_at_last(model: Model) -> Value | None:
+    rows = table(model, "found", what=MODEL)
+    return value_of(rows[-1]) if rows else None
+
+
+def ahead_at_last(other: str) -> Find:
+    """How much more has been found than by another search, after the last look-up."""
+
+    def find(model: Model) -> Value | None:
+        rows = table(model, "ahead", over=other)
+        return value_of(rows[-1]) if rows else None
+
+    return find
+
+
+def ahead_early(other: str) -> Find:
+    """The same where it is least among the first half of the look-ups."""
+
+    def find(model: Model) -> Value | None:
+        rows = table(model, "ahead", over=other)
+        early = rows[: math.ceil(len(rows) / 2)]
+        return value_of(min(early, key=lambda row: row["low"])) if early else None
+
+    return find
+
+
+def ahead_least(other: str) -> Find:
+    """The same where it is least among all look-ups."""
+
+    def find(model: Model) -> Value | None:
+        rows = table(model, "ahead", over=other)
+        return value_of(min(rows, key=lambda row: row["low"])) if rows else None
+
+    return find
+
+
+def agrees(search: str) -> Find:
+    """The share of look-ups, before the last, that read what a search reads."""
+
+    def find(model: Model) -> Value | None:
+        row = model.get("mean", {}).get(search)
+        return value_of(row) if row else None
+
+    return find
+
+
+def closer(one: str, other: str) -> Find:
+    """How much larger the agreement with one search is than with another."""
+
+    def find(model: Model) -> Value | None:
+        a, b = agrees(one)(model), agrees(other)(model)
+        return minus(a, b) if a and b else None
+
+    return find
+
+
+def first_read(how: str) -> Find:
+    def find(model: Model) -> Value | None:
+        rows = table(model, "first", what=MODEL, **{"is": how})
+        return value_of(rows[0]) if rows else None
+
+    return find
+
+
+def is_called(run: str, name: str) -> Callable[[Numbers], Finding | None]:
+    """The agreement with a search; the claim needs that every seed is called by its name."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        models = list(numbers.get(run, {}).values())
+        values = [found for model in models if (found := agrees(name)(model)) is not None]
+        if not values:
+            return None
+        right = [model["called"] == name for model in models]
+        return Finding(tuple(values), "holds" if all(right) else "undecided" if any(right) else "fails")
+
+    return judge
+
+
+def loses(run: str, without: str) -> Callable[[Numbers], Finding | None]:
+    """How much less is found after the last look-up where something is left out."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        whole, part = numbers.get(run, {}), numbers.get(f"{run}, {without}", {})
+        values = []
+        for seed in whole:
+            if seed in part and (a := found_at_last(whole[seed])) and (b := found_at_last(part[seed])):
+                values.append(minus(a, b))
+        return Finding.judged(values, at_least=0.0) if values else None
+
+    return judge
+
+
+def gains(more: str, less: str) -> Callable[[Numbers], Finding | None]:
+    """How much more one run finds than another after the last look-up."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        one, other = numbers.get(more, {}), numbers.get(less, {})
+        both = [(found_at_last(one[seed]), found_at_last(other[seed])) for seed in one if seed in other]
+        values = [minus(a, b) for a, b in both if a and b]
+        return Finding.judged(values, at_least=0.0) if values else None
+
+    return judge
+
+
+def most_space(numbers: Numbers) -> Finding | None:
+    """How much more is found with the most extra slots than with none."""
+    sizes = sorted(int(name.split()[0]) for name in numbers if name.endswith("extra slots"))
+    return gains(f"{sizes[-1]} extra slots", f"{sizes[0]} extra slots")(numbers) if len(sizes) > 1 else None
+
+
+def error(what: str = MODEL) -> Find:
+    """The mean absolute error of a sketch."""
+
+    def find(model: Model) -> Value | None:
+        rows = table(model, "errors", what=what)
+        return value_of(rows[0]) if rows else None
+
+    return find
+
+
+def less_error_than(what: str) -> Find:
+    """By how much the error of the model is below that of a sketch, on the same streams."""
+
+    def find(model: Model) -> Value | None:
+        rows = table(model, "errors", what=what)
+        return Value(*(rows[0][f"ahead_{part}"] for part in ("value", "low", "high", "n"))) if rows else None
+
+    return find
+
+
+def controls_right(run: str, fresh: bool) -> Callable[[Numbers], Finding | None]:
+    """The share of controls that are called what they are: of those that search, or of those that are untrained."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        values = []
+        for model in numbers.get(run, {}).values():
+            rows = [row for row in model["controls"] if (row["expected"] is None) == fresh]
+            right = sum(row["called"] == row["expected"] for row in rows) / len(rows)
+            values.append(Value(right, right, right, len(rows)))
+        return Finding.judged(values, at_least=1.0) if values else None
+
+    return judge

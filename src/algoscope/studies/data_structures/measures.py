@@ -1,0 +1,256 @@
+"""What is measured of each model of the study. Every table is plain numbers with intervals over sets of points."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from algoscope.matching import compare, found
+from algoscope.matching.bootstrap import interval, larger_than_zero, percentiles, resampling
+from algoscope.models import Network
+from algoscope.models.index import IndexNetwork
+from algoscope.randomness import stream
+from algoscope.reading import in_place, landing, lookups, order
+from algoscope.studies.data_structures.examples import examples
+from algoscope.studies.data_structures.references import MODEL, UNTRAINED, searches
+from algoscope.studies.data_structures.streams import measure_stream
+from algoscope.studies.study import Training
+from algoscope.tasks import UniformSearch, ZipfStream
+from algoscope.tasks.search import Search
+from algoscope.trace import Prompts, Trace
+
+Table = list[dict[str, Any]]
+SETS = {"smoke": 40, "laptop": 500, "paper": 1000}  # of points, each with several queries
+BINS = 10  # of queries, as published
+CONFIDENCE, RESAMPLES, ROUNDING = 0.95, 1000, 1e-12
+WILD = 20.0  # standard errors that no honest interval is wide
+HALF = 0.5  # a model is called by the name of a search that it agrees with more often than not, at every look-up
+
+
+def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
+    """`training` names the seed of this network alone."""
+    task = training.task
+    fresh = training.model.build(task.inputs, task.outputs, task.length, stream("weights", training.seeds[0])).eval()
+    if isinstance(task, ZipfStream):
+        return measure_stream(task, network, sampled(task, scale))
+    assert isinstance(task, Search)
+    return measure_search(task, network, fresh.to(next(network.parameters()).device), scale)
+
+
+def sampled(task: Search | ZipfStream, scale: str) -> Prompts:
+    return task.sample(SETS[scale], seed=0, purpose="study")
+
+
+def measure_search(task: Search, network: Network, fresh: Network | None, scale: str) -> dict[str, Any]:
+    """`fresh` is the same network before training, where there was any."""
+    assert isinstance(network, IndexNetwork)
+    prompts, slots = sampled(task, scale), network.model.slots
+    trace = lookups(network, task, prompts, MODEL)
+    known = {name: each.trace(prompts) for name, each in searches(task, len(trace), slots).items()}
+    stored = order(network, task, prompts)
+    before = {} if fresh is None else {UNTRAINED: lookups(fresh, task, prompts, UNTRAINED)}
+    orders = {MODEL: stored} | ({} if fresh is None else {UNTRAINED: order(fresh, task, prompts)})
+    return {
+        "points": task.size,
+        "dim": task.dim,
+        "slots": slots,
+        "sorted": sortedness(orders, prompts) if task.dim == 1 else [],
+        "neighbors": neighbors(orders, prompts) if task.dim == 1 and task.size > 1 else [],
+        "found": found_by({MODEL: trace, **known, **before}),
+        "ahead": ahead(trace, {**known, **before}),
+        **agreement(trace, known),
+        "landing": landings({MODEL: trace, **known}, stored) if task.dim == 1 else [],
+        "first": first_reads({MODEL: trace, **known}, task) if task.dim == 1 and not slots else [],
+        "splits": splits(stored, prompts) if task.dim == 2 else [],
+        "examples": examples(network, task, prompts, stored, {MODEL: trace, **known}),
+    }
+
+
+def called_after(network: Network, task: Search, prompts: Prompts) -> dict[str, Any]:
+    """What a network is called, and the agreement of its look-ups with that search, or with the closest."""
+    trace = lookups(network, task, prompts, MODEL)
+    found = agreement(trace, {name: each.trace(prompts) for name, each in searches(task, len(trace)).items()})
+    return {"called": found["called"], "closest": found["closest"], **found["mean"][found["closest"]]}
+
+
+def described(values: Tensor, least: float = 0.0, most: float = 1.0) -> Table:
+    """The mean of each column over the rows, which are prompts, with its interval.
+
+    Where next to all rows are equal, many resamples have no spread to be measured in: percentiles of their means then.
+    """
+    draws = resampling(len(values), RESAMPLES, 0)
+    low, high = interval(values, draws, CONFIDENCE)
+    plain, wild = percentiles(draws @ values, CONFIDENCE), high - low > WILD * values.std(0) / len(values) ** 0.5
+    low, high = torch.where(wild, plain[0], low), torch.where(wild, plain[1], high)
+    middle = values.mean(0)
+    return [
+        {
+            "value": float(middle[i]),
+            "low": max(float(low[i]), least),
+            "high": min(float(high[i]), most),
+            "n": len(values),
+        }
+        for i in range(values.shape[1])
+    ]
+
+
+def sortedness(orders: Mapping[str, Tensor], prompts: Prompts) -> Table:
+    """The share of points that are stored where they belong if all are sorted."""
+    shares = {what: in_place(stored, prompts).double().mean(1, keepdim=True) for what, stored in orders.items()}
+    return [{"what": what, **described(share)[0]} for what, share in shares.items()]
+
+
+def neighbors(orders: Mapping[str, Tensor], prompts: Prompts) -> Table:
+    """The share of places whose point is next to that of the place before, by size.
+
+    An order may be sorted but for where it begins: then next to nothing is in place, and nearly all is beside its
+    neighbor.
+    """
+    ranks = prompts.x[:, : prompts.before, 0].argsort(1).argsort(1)
+    shares = {what: (ranks.gather(1, stored).diff(dim=1).abs() == 1) for what, stored in orders.items()}
+    return [{"what": what, **described(share.double().mean(1, keepdim=True))[0]} for what, share in shares.items()]
+
+
+def found_shares(trace: Trace) -> Tensor:
+    """[sets, look-ups]: of the queries of a set, the share whose nearest neighbor has been read."""
+    return found(trace).double().mean(-1).mT
+
+
+def found_by(traces: Mapping[str, Trace]) -> Table:
+    rows = []
+    for what, trace in traces.items():
+        shares = described(found_shares(trace))
+        rows += [{"what": what, "lookup": m + 1, **share} for m, share in enumerate(shares)]
+    return rows
+
+
+def ahead(trace: Trace, others: Mapping[str, Trace]) -> Table:
+    """How much more the model has found than others, after each look-up, on the same sets."""
+    rows = []
+    for what, other in others.items():
+        shares = described(found_shares(trace) - found_shares(other), least=-1.0)
+        rows += [{"over": what, "lookup": m + 1, **share} for m, share in enumerate(shares)]
+    return rows
+
+
+def nulls(trace: Trace) -> dict[str, Trace]:
+    """What a look-up may agree with for no better reason than chance, or than being right.
+
+    Two searches that both succeed read the answer in the end, so agreement with a search has to be larger than with
+    one that reads the answer at once.
+    """
+    prompts = trace.prompts
+    drawn = torch.randint(prompts.before, prompts.y.shape, generator=stream("random reads", 0)).double()
+    return {
+        "random": Trace("random", drawn[None], (1,), prompts),
+        "answer": Trace("answer", prompts.y[None], (1,), prompts),
+    }
+
+
+def agreement(trace: Trace, known: Mapping[str, Trace]) -> dict[str, Any]:
+    """How often each look-up reads what a search reads; which search is closest, and what the model is called.
+
+    It is called by the name of the one search that is closest to it, if that agrees with it at every look-up more often
+    than not and more often than any null, and on the whole more often than the same search for another query. The last
+    look-up has no say: there every good search reads the answer.
+    """
+    telling = slice(0, max(len(trace) - 1, 1))
+    draws = resampling(trace.prompts.batch, RESAMPLES, 0)
+    chance = {name: compare(trace, null, "agreement").per_sequence[..., 0] for name, null in nulls(trace).items()}
+    rows, maps, own, clear = [], {}, {}, {}
+    for name, other in known.items():
+        match = compare(trace, other, "agreement")
+        shares = match.per_sequence.diagonal(dim1=1, dim2=2)
+        swapped = Trace(name, other.values.roll(1, -1), other.stages, other.prompts)  # for another query
+        elsewhere = compare(trace, swapped, "agreement").per_sequence.diagonal(dim1=1, dim2=2)
+        beaten = [larger_than_zero(shares - null, draws, CONFIDENCE, ROUNDING) for null in chance.values()]
+        beats = torch.stack(beaten).all(0)
+        asked = (shares - elsewhere).mean(1, keepdim=True)
+        told = described(shares)
+        clear[name] = bool(beats[telling].all()) and all(row["low"] > HALF for row in told[telling])
+        clear[name] &= bool(larger_than_zero(asked, draws, CONFIDENCE, ROUNDING))
+        levels = {**{null: values.mean(0) for null, values in chance.items()}, "another query": elsewhere.mean(0)}
+        for m, row in enumerate(told):
+            level = {null: float(value[m]) for null, value in levels.items()}
+            rows.append({"search": name, "lookup": m + 1, **row, **level, "beats": bool(beats[m])})
+        maps[name] = [{**cell, "none": not bool(beats[match.stages.index(cell["stage"])])} for cell in match.records()]
+        own[name] = shares[:, telling].mean(1)
+    closest, ties = nearest_of(own, draws)
+    called = closest if clear[closest] and ties == [closest] else None
+    means = {name: described(values[:, None])[0] for name, values in own.items()}
+    return {"agreement": rows, "maps": maps, "mean": means, "closest": closest, "ties": ties, "called": called}
+
+
+def nearest_of(own: Mapping[str, Tensor], draws: Tensor) -> tuple[str, list[str]]:
+    """The search with the largest agreement, and all that cannot be told from it."""
+    names, values = list(own), torch.stack(list(own.values()), 1)
+    best = int(values.mean(0).argmax())
+    worse = larger_than_zero(values[:, best, None] - values, draws, CONFIDENCE, ROUNDING)
+    return names[best], [name for name, behind in zip(names, worse.tolist(), strict=True) if not behind]
+
+
+def landings(traces: Mapping[str, Trace], stored: Tensor) -> Table:
+    """Where in the model's order the first look-up lands, for queries in equal parts of their range.
+
+    `low` and `high` hold the middle four fifths of the look-ups.
+    """
+    rows = []
+    for what, trace in traces.items():
+        table = landing(trace, stored, bins=BINS)
+        below = table.share.cumsum(1)
+        low, high = ((below < share).sum(1) for share in (0.1, 0.9))
+        for i, count in enumerate(table.counts.tolist()):
+            if count:
+                middle = float(table.edges[i] + table.edges[i + 1]) / 2
+                spread = {"low": int(low[i]), "high": int(high[i])}
+                rows.append({"what": what, "query": middle, "place": float(table.mean[i]), **spread, "n": count})
+    return rows
+
+
+def first_reads(traces: Mapping[str, Trace], task: Search) -> Table:
+    """The rank of what the first look-up reads: how often that is the middle, and, of uniform points, how far it is
+    from where the query is to be expected, as a share of all points.
+    """
+    rows = []
+    for what, trace in traces.items():
+        count, x = trace.prompts.before, trace.prompts.x[..., 0]
+        ranks = x[:, :count].argsort(1).argsort(1).gather(1, trace.values[0].long())
+        middle = (ranks == (count - 1) // 2).double().mean(1, keepdim=True)
+        rows.append({"what": what, "is": "in the middle", **described(middle)[0]})
+        if isinstance(task, UniformSearch):
+            expected = (count * (x[:, count:] + 1) / 2 - 0.5).clamp(0, count - 1)
+            off = (ranks - expected).abs().mean(1, keepdim=True) / count
+            rows.append({"what": what, "is": "off the expected place", **described(off)[0]})
+    return rows
+
+
+def splits(stored: Tensor, prompts: Prompts) -> Table:
+    """Whether an order splits the plane like a k-d tree: 1 where all points on one side of the middle place have a
+    smaller coordinate than all on the other, as in the whole order of a k-d tree, and 0.5 where sides say nothing.
+
+    Level 1 is the whole order, level 2 its halves.
+    """
+    count, rows = stored.shape[1], []
+    middle = (count - 1) // 2
+    levels = {1: [(0, count)], 2: [(0, middle), (middle + 1, count)]}
+    for level, parts in levels.items():
+        for coordinate in range(prompts.dim):
+            values = prompts.x[:, :count, coordinate].gather(1, stored)
+            shares = [_below(values[:, first:end]) for first, end in parts if end - first > 2]
+            if shares:
+                told = described(torch.stack(shares).mean(0)[:, None])[0]
+                rows.append({"level": level, "coordinate": coordinate + 1, **told})
+    return rows
+
+
+def _below(values: Tensor) -> Tensor:
+    """By set, the share of pairs from both sides of the middle place that are in order, upwards or downwards."""
+    middle = (values.shape[1] - 1) // 2
+    upwards = (values[:, :middle, None] < values[:, None, middle + 1 :]).double().mean((1, 2))
+    return upwards if float(upwards.mean()) >= 0.5 else 1 - upwards
+
+
+def table(model: Mapping[str, Any], name: str, **wanted: object) -> Table:
+    """Rows of a table that say what is wanted."""
+    return [row for row in model.get(name, ()) if all(row[key] == value for key, value in wanted.items())]

@@ -1,0 +1,110 @@
+"""The tables of the page: what each model is called, the controls, and our numbers beside the published ones."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from algoscope.studies.data_structures.findings import error, sorted_share, value_of
+from algoscope.studies.data_structures.measures import table
+from algoscope.studies.data_structures.published import Number
+from algoscope.studies.data_structures.published import numbers as published
+from algoscope.studies.data_structures.references import MODEL, UNTRAINED
+from algoscope.studies.data_structures.trainings import FIXED
+from algoscope.studies.study import Numbers, Table, Value, labeled
+
+
+def tables(numbers: Numbers) -> Sequence[Table]:
+    made = (_names(numbers), _controls(numbers), _splits(numbers), _shared(numbers), _beside(numbers))
+    return [each for each in made if each.rows]
+
+
+def _names(numbers: Numbers) -> Table:
+    """What the instrument says of every model."""
+    rows = []
+    for label, model in labeled(numbers).items():
+        if "called" in model:
+            closest = model["closest"]
+            ties = ", ".join(name for name in model["ties"] if name != closest) or "none"
+            shares = [f"{row['value']:.2f}" for row in table(model, "agreement", search=closest)]
+            rows.append([label, model["called"] or "no known search", closest, " ".join(shares), ties])
+    return Table(
+        "Which search is it?",
+        "A model is called by the name of a search if that one alone is closest to it and reads the same point more "
+        "often than not at every look-up but the last, more often than a search that reads the answer at once, or any "
+        "point, and than the same search for another query.",
+        ("model", "called", "closest", "share of equal reads, look-up by look-up", "ties"),
+        rows,
+    )
+
+
+def _controls(numbers: Numbers) -> Table:
+    rows = []
+    for model in labeled(numbers).values():
+        for row in model.get("controls", ()):
+            rows.append([row["what"], row["expected"] or "no name", row["called"] or "no name", float(row["value"])])
+    return Table(
+        "Controls",
+        "Binary search, written into the weights of an index, has to be called that, and fresh networks nothing.",
+        ("network", "should be called", "is called", "agreement with the closest search"),
+        rows,
+    )
+
+
+def _splits(numbers: Numbers) -> Table:
+    rows = []
+    for label, model in labeled(numbers).items():
+        for row in model.get("splits", ()):
+            share = f"{row['value']:.3f} ({row['low']:.3f} – {row['high']:.3f})"
+            rows.append([label, row["level"], row["coordinate"], share])
+    return Table(
+        "Does the order split the plane like a k-d tree?",
+        "Of pairs of points from both sides of the middle place, the share whose coordinates are in order. A k-d tree "
+        "has 1 for one coordinate at level 1, the whole order, and for the other at level 2, its halves; 0.5 says "
+        "nothing.",
+        ("model", "level", "coordinate", "in order"),
+        rows,
+    )
+
+
+def _shared(numbers: Numbers) -> Table:
+    """Of sketches whose frequent items are always the same: which of them are counted together."""
+    rows = []
+    for model in list(numbers.get(FIXED, {}).values())[:1]:
+        cells: dict[int, list[Numbers]] = {}
+        for row in model["cells"]:
+            cells.setdefault(row["cell"], []).append(row)
+        for cell, items in cells.items():
+            adds = sum(row["adds"] for row in items) / len(items)
+            rows.append([cell, ", ".join(str(row["item"] + 1) for row in items), float(adds)])
+    return Table(
+        "Which items share a cell?",
+        "The cells of the learned sketch, where small numbers are always the frequent ones, and what an item adds.",
+        ("cell", "items, from the most frequent", "adds, on average"),
+        rows,
+    )
+
+
+def _beside(numbers: Numbers) -> Table:
+    """Published numbers whose run was carried out, of whatever size it was here."""
+    rows = []
+    for number in published():
+        for model in list(numbers.get(number.run, {}).values())[:1]:
+            found = _ours(number, model)
+            if found is not None:
+                ours = f"{found.value:.3f} ({found.low:.3f} – {found.high:.3f})"
+                rows.append([number.run, number.method, number.quantity, number.value, ours, number.where])
+    return Table(
+        "Beside the published numbers",
+        "The sizes are the paper's only at paper scale. Ours is that of the first seed, after the last look-up.",
+        ("run", "method", "what", "published", "ours", "where"),
+        rows,
+    )
+
+
+def _ours(number: Number, model: dict[str, Any] | Any) -> Value | None:
+    what = {"model": MODEL, "untrained": UNTRAINED}.get(number.method, number.method)
+    if number.quantity == "in place":
+        return sorted_share(what)(model)
+    if number.quantity == "error":
+        return error(what)(model)
+    rows = table(model, "found", what=what)
+    return value_of(rows[-1]) if rows else None

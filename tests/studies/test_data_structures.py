@@ -1,0 +1,205 @@
+"""What the study measures, on models and traces whose answer is known."""
+
+import json
+
+import pytest
+import torch
+from browsing import opened
+
+from algoscope import runs
+from algoscope.algorithms import BinarySearch, CountMin, InterpolationSearch, KDTree
+from algoscope.models import LearnedSketch
+from algoscope.reading import in_place, lookups, order
+from algoscope.studies import study
+from algoscope.studies.data_structures.controls import CONTROL, controls, written_binary_search
+from algoscope.studies.data_structures.findings import controls_right, is_called, loses, most_space
+from algoscope.studies.data_structures.measures import agreement, first_reads, measure_search, neighbors, splits, table
+from algoscope.studies.data_structures.published import numbers, value
+from algoscope.studies.data_structures.references import BINARY, INTERPOLATION, MINIMUM, MODEL, TREE, searches
+from algoscope.studies.data_structures.streams import SEEDS, measure_stream
+from algoscope.studies.data_structures.trainings import OURS, space
+from algoscope.tasks import HardSearch, SphereSearch, UniformSearch, ZipfSearch, ZipfStream
+from algoscope.trace import Trace
+
+LINE = UniformSearch(15, queries=8)
+
+
+def traced(task, lookups: int = 4, sets: int = 100):
+    prompts = task.sample(sets, seed=3)
+    return prompts, {name: each.trace(prompts) for name, each in searches(task, lookups).items()}
+
+
+@pytest.mark.parametrize("task", [LINE, HardSearch(15, queries=8), UniformSearch(12, queries=8)], ids=str)
+def test_binary_search_in_the_weights_of_an_index_is_binary_search(task):
+    prompts = task.sample(200, seed=5)
+    network = written_binary_search(task, lookups=3)
+    assert bool(in_place(order(network, task, prompts), prompts).all())
+    assert torch.equal(lookups(network, task, prompts).values, BinarySearch(3).trace(prompts).values)
+
+
+def test_controls_are_called_what_they_are():
+    found = controls(points=15, scale="smoke")
+    assert [row["called"] for row in found["controls"] if row["expected"]] == [BINARY, BINARY]
+    assert {row["called"] for row in found["controls"] if not row["expected"]} == {None}
+    assert found["called"] == BINARY
+    assert all(row["value"] == 1.0 for row in table(found, "agreement", search=BINARY))
+    for fresh in (False, True):
+        judged = controls_right(CONTROL, fresh)({CONTROL: {"0": found}})
+        assert judged is not None
+        assert judged.verdict == "holds"
+
+
+def test_a_search_is_called_by_its_own_name_and_no_other():
+    prompts, known = traced(LINE)
+    for name, trace in known.items():
+        assert agreement(trace, known)["called"] == name
+    prompts, known = traced(UniformSearch(31, dim=2, queries=8))
+    assert agreement(KDTree(4).trace(prompts), known)["called"] == TREE
+
+
+def test_what_is_no_search_is_called_nothing():
+    """Reading the answer at once agrees with every search that succeeds, and reading the middle with binary search."""
+    prompts, known = traced(LINE)
+    answer = Trace("answer", prompts.y.expand(4, *prompts.y.shape), (1, 2, 3, 4), prompts)
+    middle = Trace("middle", known[BINARY].values[:1].expand(4, -1, -1), (1, 2, 3, 4), prompts)
+    other = Trace("another query", known[BINARY].values.roll(1, -1), (1, 2, 3, 4), prompts)
+    for trace in (answer, middle, other):
+        assert agreement(trace, known)["called"] is None
+    noise = torch.rand(known[BINARY].values.shape, generator=torch.Generator().manual_seed(0))
+    often, rarely = (
+        Trace("noisy", torch.where(noise < share, known[BINARY].values, prompts.y), (1, 2, 3, 4), prompts)
+        for share in (0.8, 0.3)
+    )
+    assert agreement(often, known)["called"] == BINARY
+    assert agreement(rarely, known)["called"] is None
+
+
+def test_what_two_searches_read_alike_is_a_tie():
+    prompts = LINE.sample(50, seed=0)
+    twice = {"one": BinarySearch(4).trace(prompts), "other": BinarySearch(4).trace(prompts)}
+    found = agreement(twice["one"], twice)
+    assert found["ties"] == ["one", "other"]
+    assert found["called"] is None
+
+
+def test_first_look_ups_are_in_the_middle_or_at_the_query():
+    prompts = LINE.sample(200, seed=0)
+    known = {BINARY: BinarySearch(2).trace(prompts), INTERPOLATION: InterpolationSearch(2).trace(prompts)}
+    rows = {(row["what"], row["is"]): row["value"] for row in first_reads(known, LINE)}
+    assert rows[BINARY, "in the middle"] == 1.0
+    assert rows[INTERPOLATION, "off the expected place"] < 0.02 < 0.2 < rows[BINARY, "off the expected place"]
+
+
+def test_an_order_may_be_sorted_but_for_where_it_begins():
+    prompts = LINE.sample(50, seed=0)
+    upwards = prompts.x[:, :15, 0].argsort(1)
+    orders = {"sorted": upwards, "turned": upwards.roll(4, 1), "as they come": torch.arange(15).expand(50, -1)}
+    shares = {row["what"]: row["value"] for row in neighbors(orders, prompts)}
+    assert (shares["sorted"], shares["turned"]) == (1.0, pytest.approx(13 / 14))
+    assert shares["as they come"] < 0.2
+
+
+def test_a_k_d_tree_splits_one_coordinate_after_the_other():
+    prompts = UniformSearch(15, dim=2, queries=2).sample(100, seed=0)
+    points = prompts.x[:, :15]
+    told = {(row["level"], row["coordinate"]): row["value"] for row in splits(KDTree.order(points), prompts)}
+    assert told[1, 1] == told[2, 2] == 1.0
+    assert told[1, 2] == pytest.approx(0.5, abs=0.1)
+    either = splits(points[..., 1].argsort(1, descending=True), prompts)
+    assert [row["value"] for row in either if row["coordinate"] == 2] == [1.0, 1.0]
+
+
+def test_examples_tell_what_each_look_up_reads():
+    network = written_binary_search(LINE, lookups=4)
+    found = measure_search(LINE, network, None, "smoke")
+    prompts = LINE.sample(40, seed=0, purpose="study")
+    for i, example in enumerate(found["examples"]):
+        points, query = [point[0] for point in example["points"]], example["query"][0]
+        assert points == sorted(points)
+        assert query == float(prompts.x[i, 15 + i, 0])
+        assert min(points, key=lambda point: abs(point - query)) == points[example["nearest"]]
+        assert example["reads"][MODEL] == example["reads"][BINARY]
+        assert example["reads"][MODEL][0] == 7
+
+
+@pytest.mark.parametrize(
+    "task",
+    [SphereSearch(32, dim=5, queries=4), ZipfSearch(20, 40, queries=4), HardSearch(15, dim=2, queries=4)],
+    ids=str,
+)
+def test_every_task_has_searches_to_stand_beside(task):
+    _, known = traced(task, lookups=3, sets=20)
+    assert known
+    assert all(len(trace) == 3 for trace in known.values())
+
+
+def test_errors_of_sketches_are_those_of_their_traces():
+    task = ZipfStream(12, 10)
+    network = LearnedSketch(cells=4, hidden=8).build(task.inputs, 1, task.length, torch.Generator().manual_seed(0))
+    prompts = task.sample(30, seed=0)
+    found = measure_stream(task, network, prompts)
+    errors = [(CountMin(4, seed=seed).trace(prompts).values[-1] - prompts.y).abs().mean() for seed in range(SEEDS)]
+    row = table(found, "errors", what=MINIMUM)[0]
+    own = table(found, "errors", what=MODEL)[0]
+    assert row["value"] == pytest.approx(float(torch.stack(errors).mean()))
+    assert row["ahead_value"] == pytest.approx(row["value"] - own["value"])
+    assert [each["item"] for each in found["cells"]] == list(range(12))
+    assert all(0 <= each["cell"] < 4 for each in found["cells"])
+
+
+def model(share: float, called: str | None = None) -> dict:
+    row = {"value": share, "low": share - 0.01, "high": share + 0.01, "n": 10}
+    return {"found": [{"what": MODEL, "lookup": 1, **row}], "mean": {BINARY: row}, "called": called}
+
+
+def test_findings_follow_from_the_numbers():
+    runs_of = {OURS: {"0": model(0.9)}, f"{OURS}, without": {"0": model(0.8)}}
+    lost = loses(OURS, "without")(runs_of)
+    assert lost is not None
+    assert (lost.verdict, lost.values[0].value) == ("holds", pytest.approx(0.1))
+    assert loses(OURS, "another")(runs_of) is None
+    assert most_space({space(0): {"0": model(0.5)}}) is None
+    more = most_space({space(0): {"0": model(0.5)}, space(8): {"0": model(0.4)}, space(16): {"0": model(0.45)}})
+    assert more is not None
+    assert (more.verdict, more.values[0].value) == ("fails", pytest.approx(-0.05))
+    for names, verdict in (((BINARY, BINARY), "holds"), ((BINARY, None), "undecided"), ((None, None), "fails")):
+        judged = is_called(OURS, BINARY)({OURS: {str(i): model(0.7, name) for i, name in enumerate(names)}})
+        assert judged is not None
+        assert judged.verdict == verdict
+
+
+def test_published_numbers_are_found_by_name():
+    assert value(space(128)) == 0.913
+    assert value(OURS, quantity="in place") == 0.995
+    names = {run.name for run in study.find("data-structures").runs["paper"]}
+    known = {number.run for number in numbers()}
+    assert {space(slots) for slots in (0, 8, 32, 128)} <= names & known
+    assert all(0 <= number.value <= 1 for number in numbers() if number.quantity != "error")
+
+
+def test_a_reader_moves_from_look_up_to_look_up(browser, tmp_path):
+    found = study.find("data-structures")
+    told = {"provenance": {"commit": "none"}, "seconds": {"training": 0.0, "measuring": 0.0}}
+    measured = {CONTROL: {"0": {**controls(points=15, scale="smoke"), **told}}}
+    results = {"study": found.name, "version": found.version, "scale": "smoke", "runs": measured}
+    runs.write_text(tmp_path / study.RESULTS, json.dumps(study.shortened(results)))
+    shown, heard = opened(browser, study.build_page(tmp_path), 1280, "light")
+    reads = shown.locator("[data-chart='player'] g.mark-text.role-mark text")
+    slider, example = (shown.locator(f"[data-chart='player'] input[name={name}]") for name in ("lookup", "example"))
+    assert [text for text in reads.all_text_contents() if text] == ["1"]
+    for lookup in (2, 3, 4):
+        slider.fill(str(lookup))
+        shown.wait_for_timeout(200)
+        assert reads.all_text_contents() == [str(m + 1) for m in range(lookup)]
+    picture = shown.locator("[data-chart='player'] svg.marks").inner_html
+    before = picture()
+    example.fill("2")
+    shown.wait_for_timeout(200)
+    second = picture()
+    assert second != before
+    shown.select_option("[data-chart='player'] select", INTERPOLATION)
+    shown.wait_for_timeout(200)
+    assert picture() != second
+    assert not shown.locator("figure:has([data-chart='player-plane'])").is_visible()
+    assert heard == []
+    shown.close()
