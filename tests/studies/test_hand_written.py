@@ -1,9 +1,13 @@
 """The study of the constructions can fail: a network that is off is said to be."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 import torch
 
 from algoscope import constructions
+from algoscope.studies import study
 from algoscope.studies.hand_written.claims import CLAIMS, exactness, named, order_in_c
 from algoscope.studies.hand_written.measures import errors, grid, sizes
 from algoscope.studies.hand_written.subjects import DEFAULTS, SUBJECTS, Comparison, Size
@@ -70,3 +74,12 @@ def test_every_theorem_has_a_claim():
         *(f"Theorem {k}" for k in ("3.1", "3.2", "3.3", "4.1", "4.2")),
     ):
         assert theorem in told
+
+
+def test_the_page_is_built_from_the_results_that_ship(tmp_path):
+    shutil.copy(Path(__file__).parents[2] / "results" / "constructions" / study.RESULTS, tmp_path)
+    text = study.build_page(tmp_path).read_text()
+    _, results = study.read(tmp_path)
+    assert results["scale"] == "paper"
+    assert {claim["verdict"] for claim in results["claims"]} == {"holds"}
+    assert "changes keep by level, wanted, all; last by end, place, point" in text  # a row of the table of parts
