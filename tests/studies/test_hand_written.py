@@ -9,6 +9,8 @@ import torch
 from algoscope import constructions
 from algoscope.studies import study
 from algoscope.studies.hand_written.claims import CLAIMS, exactness, named, order_in_c
+from algoscope.studies.hand_written.controls import CONTROLS
+from algoscope.studies.hand_written.controls import named as judged_by_the_instrument
 from algoscope.studies.hand_written.measures import errors, grid, sizes
 from algoscope.studies.hand_written.subjects import DEFAULTS, SUBJECTS, Comparison, Size
 
@@ -28,6 +30,19 @@ def test_an_error_is_measured_in_the_unit_of_the_answers():
     assert [row["step"] for row in errors(silent, seed=0)] == [1]  # where nothing is predicted there is no unit
 
 
+def test_what_is_not_a_number_is_as_bad_as_any():
+    exact = torch.ones(1, 16, dtype=torch.float64)
+    (row,) = errors(Comparison(constructions.newton(2, 4, 2, 1e-3), [1], exact * torch.nan, exact), seed=0)
+    assert row["error"] == row["high"] == 1e6
+
+
+@pytest.mark.parametrize("name", ["Newton, looped", "decoder"])
+def test_the_instrument_keeps_what_was_planted(name):
+    counts = judged_by_the_instrument(CONTROLS[name], 300, 300)["named"]
+    assert counts["kept"] == counts["expected"]
+    assert counts["alarms"] == 0
+
+
 @pytest.mark.parametrize(("error", "verdict"), [(1e-12, "holds"), (1e-6, "fails")])
 def test_a_network_that_is_off_fails_its_theorem(error, verdict):
     rows = [{"seed": s, "step": 1, "error": error, "low": error, "high": error, "n": 16} for s in (0, 1, 2)]
@@ -39,7 +54,7 @@ def test_a_network_that_is_off_fails_its_theorem(error, verdict):
 def test_a_stage_that_is_named_wrongly_fails_the_control():
     for kept, alarms, verdict in ((7, 0, "holds"), (6, 0, "fails"), (7, 1, "fails")):
         counts = {"kept": kept, "alone": 5, "expected": 7, "alarms": alarms}
-        found = named("Newton")({"Newton": {"0": {"named": counts}}})
+        found = named("Newton", "kept")({"Newton": {"0": {"named": counts}}})
         assert found is not None
         assert found.verdict == verdict
 
@@ -56,11 +71,11 @@ def test_an_error_of_first_order_is_told_from_one_of_second():
 
 
 def test_sizes_are_those_of_the_network():
-    found = sizes(NEWTON, NEWTON.compare(SIZE, 0, *DEFAULTS).network, SIZE)
+    found = sizes(NEWTON, NEWTON.compare(SIZE, 0, *DEFAULTS), SIZE)
     assert (found["layers"], found["before"], found["looped"], found["after"]) == (5, 5, 0, 0)
     assert found["stated"] == 10
     looped = next(subject for subject in SUBJECTS if subject.name == "chains of thought")
-    found = sizes(looped, looped.compare(SIZE, 0, *DEFAULTS).network, SIZE)
+    found = sizes(looped, looped.compare(SIZE, 0, *DEFAULTS), SIZE)
     assert (found["before"], found["looped"], found["after"], found["stated"]) == (2, 1, 1, 9)
 
 
@@ -81,5 +96,8 @@ def test_the_page_is_built_from_the_results_that_ship(tmp_path):
     text = study.build_page(tmp_path).read_text()
     _, results = study.read(tmp_path)
     assert results["scale"] == "paper"
-    assert {claim["verdict"] for claim in results["claims"]} == {"holds"}
+    verdicts = {claim["id"]: claim["verdict"] for claim in results["claims"]}
+    assert {verdict for name, verdict in verdicts.items() if not name.startswith("alone")} == {"holds"}
+    assert verdicts["alone-newton-causal"] == verdicts["alone-regression-on-features"] == "holds"
+    assert verdicts["alone-chains-of-thought"] == "fails"  # its steps are nearly multiples of each other
     assert "changes keep by level, wanted, all; last by end, place, point" in text  # a row of the table of parts

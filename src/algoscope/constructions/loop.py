@@ -9,7 +9,8 @@ scores ±c s_i, two heads whose difference is taken give
 a sum over examples as exact as c is small, until rounding, of size ε/c, takes over. A large C makes the rest, of
 size N e^−C, vanish. What the blank token itself holds comes back e^C times as large: it must stay zero to the last bit,
 which the proofs leave open, so it looks at nobody else. Copies are made by scores T(1 − (i + offset − j)²); tokens that
-should not copy look at the blank one.
+should not copy look at the blank one. (The theorems speak of increasing the temperature: it is to be lowered. Lemma A.3
+has no T at all, and its scores of 1 against ε copy nothing sharply.)
 """
 
 import math

@@ -5,8 +5,8 @@ Every token j of an x carries q_j = p(S) x_j, and one layer makes one power more
     q_j ← keep·q_j + apply·S q_j + before·q_j' + start·x_j,
 
 where q_j' is what q_j was a layer ago and S q_j = Σ_i x_i (x_i·q_j) is a sum over the examples. Gradient descent, heavy
-ball and Chebyshev are such recursions, and Horner's rule makes any sum of moments one. (In equation 36 of the paper
-M_1 should be 2αS − α²S³, and M_2 = 4αS − 6α²S³ + 4α³S⁵ − α⁴S⁷.)
+ball and Chebyshev are such recursions, and Horner's rule makes any sum of moments one. (In equations 36 and 37 of the
+paper M_1 should be 2αS − α²S³, and M_2 = 4αS − 6α²S³ + 4α³S⁵ − α⁴S⁷.)
 """
 
 import math

@@ -1,8 +1,9 @@
 """Gradient descent on a series whose next value is linear in known features of the latest (Gao et al., Theorem 3.2).
 
 A token takes what the tokens before it were given (Lemma A.3, one head for each), and the next token, which is its
-target; the proof lets a token hold the features of the values before its own instead, and needs another token for the
-answer. Where nothing comes before, a token takes nothing: the proof filters this in an MLP, here its position says so.
+target. (The proof writes Φ(x_{t+1−q}, …, x_t) under x_t itself, which would predict x_t from x_t; what is meant is
+Φ(x_{t−q}, …, x_{t−1}) under x_t, or here x_{t+1} beside Φ(x_{t+1−q}, …, x_t).) Where nothing comes before, a token
+takes nothing: the proof filters this in an MLP, here its position says so.
 """
 
 from collections.abc import Sequence

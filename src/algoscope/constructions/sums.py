@@ -11,7 +11,7 @@ from algoscope.models.transformer import TransformerNetwork
 def sum_of_tokens(dim: int, length: int) -> TransformerNetwork:
     """Every token answers with the sum of all, in float64: all scores are 1, so ReLU/n makes the mean.
 
-    The factor n is a weight, as in the lemma, so prompts have exactly `length` tokens.
+    One head does; the lemma takes two. The factor n is a weight, as there, so prompts have exactly `length` tokens.
     """
     arguments.integer("dim", dim, 1)
     arguments.integer("length", length, 1)

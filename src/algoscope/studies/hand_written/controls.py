@@ -49,7 +49,7 @@ PLAIN = LinearRegression(dim=3, examples=10)
 FEATURES = RepresentationRegression(dim=3, examples=10)
 CHAINS = ChainOfThought(dim=3, examples=10, layers=2)
 LOOPS = {f"loop {k}": k for k in range(1, STEPS + 1)} | {"post": STEPS}
-SLOW, SLOWER = 0.007, 0.002  # half of what the largest S of a thousand prompts allows
+SLOW, SLOWER = 0.007, 0.002  # small enough for all prompts
 ON_FEATURES, ON_CHAINS = _on_features(FEATURES, SLOW), _on_features(CHAINS, SLOWER)
 # The series is not among them: its tokens hold the latest values beside the step, and a read-out makes use of both.
 CONTROLS: dict[str, Control] = {

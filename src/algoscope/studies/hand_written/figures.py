@@ -3,12 +3,27 @@
 import altair as alt
 
 from algoscope.report import charts
-from algoscope.studies.hand_written.measures import ANATOMY
+from algoscope.studies.hand_written.measures import ANATOMY, FEW
 from algoscope.studies.hand_written.subjects import SUBJECTS
 from algoscope.studies.plans import Plan, Rows, curves, drawn
 from algoscope.studies.study import Numbers, Table
 
+PARTS = ("before", "looped", "after", "layers")
 SHOWN = "chains of thought"  # whose parts are told
+SMALL_ONE = f"{FEW.dim} dimensions, {FEW.steps} steps"
+
+
+SIZES_TOLD = (
+    "Layers before, in and after the loop, each counted once, and how many the theorem allows in all (Theorem 1 says "
+    "O(k): k + 8 is what we ask of it). Theorems 4.1 and 4.2 state one layer before and two after; x and y share "
+    "coordinates here, so one more gathers, and one less is needed after. Heads are those of all layers: of the three "
+    "of the series, its loop uses two."
+)
+CONTROLS_TOLD = (
+    "Stages that hold a step: how often the instrument keeps it among those that it cannot tell apart, how often it "
+    "keeps it alone, and at how many stages it is sure of another. The series is not among them: its tokens hold the "
+    "latest values beside the step, and a read-out makes use of both."
+)
 
 
 def figures(numbers: Numbers) -> dict[str, alt.LayerChart]:
@@ -47,14 +62,24 @@ def _over_large(numbers: Numbers) -> Rows:
 
 EACH: dict[str, Plan] = {
     "errors": (_by_step, curves("step or loop", "relative error", "Error of each step", log_y=True, legend="of")),
-    "grid": (_map, lambda rows: charts.log_map(rows, "c", "C", "relative error", "Error over c and C")),
+    "grid": (_map, lambda rows: charts.log_map(rows, "c", "C", "relative error", f"Error over c and C ({SMALL_ONE})")),
 }
 ACROSS: dict[str, Plan] = {
     "over-c": (
         _over_c,
-        curves("c", "relative error", "Smaller c, until rounding takes over", log_x=True, log_y=True, legend="of"),
+        curves(
+            "c",
+            "relative error",
+            f"Smaller c, until rounding takes over ({SMALL_ONE})",
+            log_x=True,
+            log_y=True,
+            legend="of",
+        ),
     ),
-    "over-large": (_over_large, curves("C", "relative error", "Larger C (c = 1e-5)", log_y=True, legend="of")),
+    "over-large": (
+        _over_large,
+        curves("C", "relative error", f"Larger C (c = 1e-5, {SMALL_ONE})", log_y=True, legend="of"),
+    ),
 }
 
 
@@ -64,7 +89,8 @@ def tables(numbers: Numbers) -> list[Table]:
     sources = {subject.name: subject.source for subject in SUBJECTS}
     sizes = [
         (
-            name, sources[name], *(found["size"][part] for part in ("before", "looped", "after", "layers")),
+            name, sources[name],
+            *(found["size"][part] for part in ("dim", "steps", *PARTS)),
             "" if found["size"]["stated"] is None else found["size"]["stated"], found["size"]["heads"],
             found["size"]["width"],
         )
@@ -79,14 +105,10 @@ def tables(numbers: Numbers) -> list[Table]:
         for name, found in measured.items()
         if "named" in found
     ]
-    columns = ("model", "source", "before", "looped", "after", "layers", "stated", "heads", "width")
-    told = "Layers before, in and after the loop, each counted once, and how many the theorem allows."
-    made = [Table("How large they are", told, columns, sizes)]
-    told = (
-        "Stages that hold a step: how often the instrument keeps it among those that it cannot tell apart, how often "
-    )
-    told += "it keeps it alone, and at how many stages it is sure of another."
-    made.append(Table("Does the instrument name them?", told, ("model", "kept", "alone", "false alarms"), controls))
+    columns = ("model", "source", "dimensions", "steps", *PARTS, "stated", "heads", "width")
+    made = [Table("How large they are", SIZES_TOLD, columns, sizes)]
+    columns = ("model", "kept", "alone", "false alarms")
+    made.append(Table("Does the instrument name them?", CONTROLS_TOLD, columns, controls))
     if SHOWN in measured:
         table = measured[SHOWN]["anatomy"]
         size = f"{ANATOMY.dim} dimensions, {ANATOMY.examples} examples"
