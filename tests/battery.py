@@ -385,7 +385,8 @@ def check_shapes(model: Model) -> None:
         outputs, states = network.run(draw_tokens(batch, length, inputs=inputs), network.stages)
         assert outputs.shape == (batch, length, width)
         assert all(state.shape[:2] == (batch, length) for state in states.values())
-        assert states[network.stages[-1]].shape[2] == read_out.in_features
+        shown = list(states.values())[-1:] if isinstance(model, Disentangled) else states.values()  # its stream grows
+        assert all(state.shape[2] == read_out.in_features for state in shown)
         assert all(bool(tensor.isfinite().all()) for tensor in (outputs, *states.values()))
 
 
@@ -403,7 +404,10 @@ def check_states(model: Model) -> None:
         assert torch.equal(same_outputs, outputs)
     assert torch.equal(network(tokens), outputs)
     read = network.get_submodule("read_out")(states[network.stages[-1]])
-    torch.testing.assert_close(read, outputs, rtol=1e-12, atol=1e-12)
+    if isinstance(model, Disentangled):  # it never builds the widest stream, so its sums have another order
+        torch.testing.assert_close(read, outputs, rtol=1e-12, atol=1e-12)
+    else:
+        assert torch.equal(read, outputs)
 
 
 def check_builds(model: Model) -> None:
