@@ -1,5 +1,7 @@
 """Networks that loop: against plain loops, what training scores, and how far they run."""
 
+import weakref
+
 import pytest
 import torch
 
@@ -86,11 +88,17 @@ def test_many_loops_need_no_more_memory():
     """Nothing of a loop is kept but what the next one is given."""
     network = AlgoFormer(heads=1, width=8, loops=2).build(3, 2, 6, torch.Generator())
     network.run_loops(500)
-    shapes = []
-    network.blocks[1].register_forward_hook(lambda module, given, left: shapes.append(left[0].shape))
+    left_behind, alive = [], []
+
+    def count(module, given, left):
+        left_behind.extend(weakref.ref(part) for part in left)
+        alive.append(sum(part() is not None for part in left_behind))
+
+    network.blocks[1].register_forward_hook(count)
     with torch.no_grad():
         outputs, kept = network.run(TOKENS.float(), ["loop 500"])
-    assert len(shapes) == 500
+    assert len(alive) == 500
+    assert max(alive) <= 6  # what one loop hands to the next, in terms
     assert list(kept) == ["loop 500"]
     assert bool(outputs.isfinite().all())
 

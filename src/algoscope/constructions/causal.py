@@ -18,7 +18,7 @@ from torch import Tensor
 
 from algoscope import arguments
 from algoscope.constructions.newton import check_sizes
-from algoscope.constructions.stream import Stream, clear, one, write_head
+from algoscope.constructions.stream import Stream, clear, of_places, one, write_head
 from algoscope.models import Transformer
 from algoscope.models.transformer import Mlp, TransformerNetwork
 from algoscope.tasks import LinearRegression
@@ -145,7 +145,7 @@ def _positions(task: LinearRegression, stream: Stream, width: int) -> Float[Tens
         return (i + 1)[:, None] * torch.stack([2 * j, -torch.ones_like(j), 1 - j.square()], dim=1)
 
     positions[:, stream["one"]] = 1.0
-    positions[:, stream["place"]] = torch.stack([i, i.square(), torch.ones_like(i)], dim=1)
+    positions[:, stream["place"]] = of_places(i)
     positions[:, stream["gather"]] = ask(wanted)
     positions[1::2, stream["own"]] = ask(i)[1::2]
     positions[::2, stream["count"]] = (i + 1)[::2, None]

@@ -18,9 +18,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.constructions.loop import ASIDE, LARGE, SHARP, SMALL, of_places
+from algoscope.constructions.loop import ASIDE, LARGE, SHARP, SMALL
 from algoscope.constructions.looped import Pairs
-from algoscope.constructions.stream import one, write_head
+from algoscope.constructions.stream import of_places, one, write_head
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import LinearRegression
 

@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
@@ -28,6 +27,7 @@ from algoscope.constructions.stream import (
     Stream,
     clear,
     match_places,
+    of_places,
     one,
     write_head,
     write_leaky_mlp,
@@ -149,10 +149,6 @@ class Looped(ABC):
         """The predictions stand there."""
         with torch.no_grad():
             self.network.read_out.weight[:, self.stream[place]] = one(self.stream.size(place))
-
-
-def of_places(i: Float[Tensor, "tokens"]) -> Float[Tensor, "tokens 3"]:
-    return torch.stack([i, i.square(), torch.ones_like(i)], dim=1)
 
 
 def checked_matrices(matrices: Sequence[Tensor]) -> list[Tensor]:

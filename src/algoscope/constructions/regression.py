@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from algoscope.constructions.stream import Stream, clear, match_places, one, write_head, write_linear_mlp
+from algoscope.constructions.stream import Stream, clear, match_places, of_places, one, write_head, write_linear_mlp
 from algoscope.models import Transformer
 from algoscope.tasks import LinearRegression
 
@@ -87,7 +87,7 @@ class Regression:
 def _positions(task: LinearRegression, stream: Stream, width: int) -> Float[Tensor, "length width"]:
     positions = torch.zeros(task.length, width, dtype=torch.float64)
     i = torch.arange(task.length, dtype=torch.float64)
-    positions[:, stream["place"]] = torch.stack([i, i.square(), torch.ones_like(i)], dim=1)
+    positions[:, stream["place"]] = of_places(i)
     positions[::2, stream["point"]] = 1.0
     positions[:-1:2, stream["example"]] = 1.0
     return positions

@@ -40,6 +40,11 @@ def match_places(offset: float, less: float = 0.0) -> Float[Tensor, "3 3"]:
     )
 
 
+def of_places(i: Float[Tensor, "tokens"]) -> Float[Tensor, "tokens 3"]:
+    """(i, i², 1), by which tokens ask for each other."""
+    return torch.stack([i, i.square(), torch.ones_like(i)], dim=1)
+
+
 @torch.no_grad()
 def clear(network: TransformerNetwork) -> None:
     """All weights to zero: a block then does nothing."""

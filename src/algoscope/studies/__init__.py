@@ -23,7 +23,7 @@ CATALOG = {
         takes=("15 s", "10 min on 2 cores", "half an hour on one H200"),
     ),
     "constructions": Entry(
-        module="hand_written",
+        module="constructions",
         title="Transformers written by hand, against the theorems that they come from",
         source="Fu, Chen, Jia and Sharan, arXiv 2310.17086; Gao, Zheng et al., TMLR 01/2025",
         takes=("20 s", "2 min on 2 cores", "4 min on 2 cores"),

@@ -3,8 +3,8 @@
 import altair as alt
 
 from algoscope.report import charts
-from algoscope.studies.hand_written.measures import ANATOMY, FEW
-from algoscope.studies.hand_written.subjects import SUBJECTS
+from algoscope.studies.constructions.measures import ANATOMY, FEW
+from algoscope.studies.constructions.subjects import SUBJECTS
 from algoscope.studies.plans import Plan, Rows, curves, drawn
 from algoscope.studies.study import Numbers, Table
 

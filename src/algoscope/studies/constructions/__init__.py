@@ -6,10 +6,10 @@ drawn.
 
 import functools
 
-from algoscope.studies.hand_written.claims import CLAIMS
-from algoscope.studies.hand_written.figures import figures, tables
-from algoscope.studies.hand_written.measures import SIZES, measure
-from algoscope.studies.hand_written.subjects import SUBJECTS
+from algoscope.studies.constructions.claims import CLAIMS
+from algoscope.studies.constructions.figures import figures, tables
+from algoscope.studies.constructions.measures import SIZES, measure
+from algoscope.studies.constructions.subjects import SUBJECTS
 from algoscope.studies.study import Case, Section, Study
 
 CASES = tuple(Case(subject.name, functools.partial(measure, subject.name)) for subject in SUBJECTS)

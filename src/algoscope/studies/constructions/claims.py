@@ -3,16 +3,13 @@
 import math
 from collections.abc import Callable
 
-from algoscope.studies.hand_written.controls import CONTROLS
-from algoscope.studies.hand_written.measures import SEEDS
-from algoscope.studies.hand_written.subjects import SUBJECTS, Subject
+from algoscope.runs import slug
+from algoscope.studies.constructions.controls import CONTROLS
+from algoscope.studies.constructions.measures import SEEDS
+from algoscope.studies.constructions.subjects import SUBJECTS, Subject
 from algoscope.studies.study import Claim, Finding, Numbers, Value
 
 ORDER = 0.1  # how far the order of an error may be from 2
-
-
-def slug(name: str) -> str:
-    return name.replace(", ", "-").replace(" ", "-").lower()
 
 
 def exactness(subject: Subject) -> Callable[[Numbers], Finding | None]:

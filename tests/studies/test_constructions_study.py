@@ -8,11 +8,11 @@ import torch
 
 from algoscope import constructions
 from algoscope.studies import study
-from algoscope.studies.hand_written.claims import CLAIMS, exactness, named, order_in_c
-from algoscope.studies.hand_written.controls import CONTROLS
-from algoscope.studies.hand_written.controls import named as judged_by_the_instrument
-from algoscope.studies.hand_written.measures import errors, grid, sizes
-from algoscope.studies.hand_written.subjects import DEFAULTS, SUBJECTS, Comparison, Size
+from algoscope.studies.constructions.claims import CLAIMS, exactness, named, order_in_c
+from algoscope.studies.constructions.controls import CONTROLS
+from algoscope.studies.constructions.controls import named as judged_by_the_instrument
+from algoscope.studies.constructions.measures import errors, grid, sizes
+from algoscope.studies.constructions.subjects import DEFAULTS, SUBJECTS, Comparison, Size
 
 NEWTON = next(subject for subject in SUBJECTS if subject.name == "Newton")
 SIZE = Size(2, 4, 2, 16)
