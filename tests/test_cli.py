@@ -104,6 +104,7 @@ def test_train_chooses_the_model_by_name(tmp_path):
         (["train", "sorting"], "linear-regression, representation-regression, sphere-search, uniform-search"),
         (["train", "linear-regression"], "--steps"),
         (["train", "linear-regression", "--steps", "5", "--dim", "x"], "--dim"),
+        (["train", "chain-of-thought", "--steps", "5", "--depth", "0"], "depth must be an integer >= 1, got 0"),
         (["train", "linear-regression", "--steps", "0"], "steps must be an integer >= 1, got 0"),
         (["train", "linear-regression", "--steps", "5", "--covariance", "round"], "covariance must be one of"),
         (["train", "linear-regression", "--steps", "5", "--device", "abacus"], "device must be one that this"),

@@ -32,7 +32,7 @@ def test_descent_on_features_is_descent_on_what_the_features_are(task):
 
 def test_least_squares_on_a_chain_of_thought_finds_every_state_that_it_can():
     """A layer is known once as many chains have been seen as it has inputs."""
-    task = ChainOfThought(dim=2, examples=6, layers=3)
+    task = ChainOfThought(dim=2, examples=6, depth=3)
     prompts = task.sample(4, seed=0)
     values = OnFeatures(OrdinaryLeastSquares(), task).trace(prompts).values[0]
     torch.testing.assert_close(values[:, 2 * 3 :], prompts.y[:, 2 * 3 :], rtol=1e-5, atol=1e-6)

@@ -99,7 +99,7 @@ def test_series_stay_bounded(noise):
         (AutoregressiveRepresentation, {"order": 5, "examples": 4}, "order must be less than the length of the series"),
         (AutoregressiveRepresentation, {"order": 0}, "order must be an integer >= 1"),
         (AutoregressiveRepresentation, {"gain": 0.0}, "gain must be"),
-        (RepresentationRegression, {"layers": 0}, "layers must be an integer >= 1"),
+        (RepresentationRegression, {"depth": 0}, "depth must be an integer >= 1"),
         (RepresentationRegression, {"targets": 0}, "targets must be an integer >= 1"),
         (RepresentationRegression, {"dim": -1}, "dim must be an integer >= 1"),
         (RepresentationRegression, {"noise": -0.1}, "noise must be"),

@@ -9,7 +9,7 @@ from algoscope.tasks import ChainOfThought
 
 
 def test_chains_are_the_states_of_one_network_a_prompt():
-    task = ChainOfThought(dim=4, examples=30, layers=3)
+    task = ChainOfThought(dim=4, examples=30, depth=3)
     prompts = task.sample(40, seed=0)
     weights = []
     for x, y in zip(prompts.x.numpy(), prompts.y.numpy(), strict=True):
@@ -30,7 +30,7 @@ def test_the_scale_of_the_states_is_kept():
 
 
 def test_tokens_are_the_chains_and_the_next_x_is_not_asked_for():
-    task = ChainOfThought(dim=2, examples=1, layers=2)
+    task = ChainOfThought(dim=2, examples=1, depth=2)
     prompts = task.sample(1, seed=0)
     tokens = task.encode(prompts.x, prompts.y)[0]
     x, y = prompts.x[0], prompts.y[0]
@@ -41,7 +41,7 @@ def test_tokens_are_the_chains_and_the_next_x_is_not_asked_for():
 
 
 def test_each_layer_is_a_regression():
-    task = ChainOfThought(dim=3, examples=8, layers=2)
+    task = ChainOfThought(dim=3, examples=8, depth=2)
     for left in task.problems(task.sample(5, seed=0)):
         for x, y in zip(left.x.numpy(), left.y.numpy(), strict=True):
             found, *_ = np.linalg.lstsq(x[:-1], y[:-1], rcond=None)
@@ -49,14 +49,14 @@ def test_each_layer_is_a_regression():
 
 
 def test_a_curriculum_keeps_to_the_coordinates_in_use():
-    task = ChainOfThought(dim=5, examples=2, layers=3)
+    task = ChainOfThought(dim=5, examples=2, depth=3)
     x, y = task.draw(50, [torch.Generator().manual_seed(0)], dims=torch.tensor(2))
     assert not x[..., 2:].any()
     assert not y[..., 2:].any()
     assert float(y[..., :2].square().mean()) == pytest.approx(1.0, rel=0.5)
 
 
-@pytest.mark.parametrize("name", ["dim", "layers", "examples"])
+@pytest.mark.parametrize("name", ["dim", "depth", "examples"])
 def test_what_makes_no_sense_is_refused(name):
     with pytest.raises(ValueError, match=f"{name} must be an integer"):
         ChainOfThought(**{name: -1})

@@ -23,7 +23,7 @@ class Chains(Looped):
     silent = "last"
 
     def __init__(self, task: ChainOfThought, loops: int, small: float, large: float) -> None:
-        self.levels, dim = task.layers + 1, task.dim
+        self.levels, dim = task.depth + 1, task.dim
         super().__init__(
             task, 2, 1, loops, small, large, 2,
             next=(dim, "the next token"),

@@ -77,13 +77,13 @@ def _power(representation: Representation) -> float:
 class RepresentationRegression(Pairs):
     """y = A Φ(x) + noise·ε with x ~ N(0, I) and A ~ N(0, I), one A per sequence; Φ is the same for all.
 
-    Φ has `layers` layers of `dim` units; `representation` is its seed. `represented` turns prompts into those of the
+    Φ has `depth` layers of `dim` units; `representation` is its seed. `represented` turns prompts into those of the
     linear regression that is left once Φ is known.
     """
 
     dim: int = 20
     examples: int = 40
-    layers: int = 3
+    depth: int = 3
     noise: float = 0.0
     targets: int = 1
     slope: float = SLOPE
@@ -95,7 +95,7 @@ class RepresentationRegression(Pairs):
 
     @property
     def features(self) -> Representation:
-        return Representation(self.dim, self.dim, self.layers, self.slope, self.representation)
+        return Representation(self.dim, self.dim, self.depth, self.slope, self.representation)
 
     @property
     def power(self) -> float:
@@ -138,7 +138,7 @@ class AutoregressiveRepresentation(Task):
     dim: int = 20
     examples: int = 40
     order: int = 3
-    layers: int = 3
+    depth: int = 3
     noise: float = 1.0
     gain: float = GAIN
     slope: float = SLOPE
@@ -153,7 +153,7 @@ class AutoregressiveRepresentation(Task):
 
     @property
     def features(self) -> Representation:
-        return Representation(self.order * self.dim, self.dim, self.layers, self.slope, self.representation)
+        return Representation(self.order * self.dim, self.dim, self.depth, self.slope, self.representation)
 
     @property
     def power(self) -> float:
@@ -218,7 +218,7 @@ def _series_power(task: AutoregressiveRepresentation) -> float:
 def _check(task: RepresentationRegression | AutoregressiveRepresentation) -> None:
     arguments.integer("dim", task.dim, 1)
     arguments.integer("examples", task.examples, 0)
-    arguments.integer("layers", task.layers, 1)
+    arguments.integer("depth", task.depth, 1)
     arguments.number("noise", task.noise)
     arguments.number("slope", task.slope)
     arguments.integer("representation", task.representation, 0)

@@ -18,7 +18,7 @@ from algoscope.trace import Prompts
 
 @dataclass(frozen=True)
 class ChainOfThought(Task):
-    """Chains x, s¹, …, s^L with s^l = leaky ReLU(W_l s^{l−1}) and x ~ N(0, I): one network of L `layers` per prompt.
+    """Chains x, s¹, …, s^L with s^l = leaky ReLU(W_l s^{l−1}) and x ~ N(0, I), of one network of `depth` L per prompt.
 
     A prompt holds `examples` + 1 chains. Every state but the last of a chain answers with the next one, so a prompt
     asks for L predictions a chain; x and y of prompts hold a state and the next. Weights keep the scale of a state.
@@ -26,13 +26,13 @@ class ChainOfThought(Task):
 
     dim: int = 20
     examples: int = 40
-    layers: int = 6
+    depth: int = 6
     slope: float = SLOPE
 
     def __post_init__(self) -> None:
         arguments.integer("dim", self.dim, 1)
         arguments.integer("examples", self.examples, 0)
-        arguments.integer("layers", self.layers, 1)
+        arguments.integer("depth", self.depth, 1)
         arguments.number("slope", self.slope, strict=True)
 
     @property
@@ -41,7 +41,7 @@ class ChainOfThought(Task):
 
     @property
     def length(self) -> int:
-        return (self.examples + 1) * (self.layers + 1) - 1
+        return (self.examples + 1) * (self.depth + 1) - 1
 
     @property
     def inputs(self) -> int:
@@ -53,7 +53,7 @@ class ChainOfThought(Task):
 
     @property
     def answers(self) -> tuple[int, ...]:
-        return tuple(token for token in range(self.length) if token % (self.layers + 1) != self.layers)
+        return tuple(token for token in range(self.length) if token % (self.depth + 1) != self.depth)
 
     def draw(
         self,
@@ -65,7 +65,7 @@ class ChainOfThought(Task):
         normal = functools.partial(randomness.normal, generators, batch, dtype=dtype)
         states, full = [in_use(normal(self.examples + 1, self.dim), dims)], keeps_scale(self.slope, self.dim)
         scale = full if dims is None else full * (self.dim / dims.clamp(max=self.dim)).to(dtype).sqrt()
-        for _ in range(self.layers):
+        for _ in range(self.depth):
             reached = states[-1] @ (normal(self.dim, self.dim) * scale)
             states.append(functional.leaky_relu(in_use(reached, dims), self.slope))
         x, y = (torch.stack(part, dim=2).flatten(1, 2) for part in (states[:-1], states[1:]))
@@ -75,15 +75,15 @@ class ChainOfThought(Task):
         self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points *target"]
     ) -> Float[Tensor, "batch length inputs"]:
         """The chains one after the other; the last state of all is left out."""
-        x, y = (part.reshape(len(x), self.examples + 1, self.layers, self.dim) for part in (x, y))
+        x, y = (part.reshape(len(x), self.examples + 1, self.depth, self.dim) for part in (x, y))
         return torch.cat([x, y[:, :, -1:]], dim=2).flatten(1, 2)[:, :-1]
 
     def problems(self, prompts: Prompts) -> list[Prompts]:
         """The linear regressions that the layers of the network are: from a state to the next, activation undone."""
-        x = prompts.x.unflatten(1, (-1, self.layers))
-        y = prompts.target_columns.unflatten(1, (-1, self.layers))
+        x = prompts.x.unflatten(1, (-1, self.depth))
+        y = prompts.target_columns.unflatten(1, (-1, self.depth))
         y = torch.where(y > 0, y, y / self.slope)
-        return [Prompts(x[:, :, k], y[:, :, k]) for k in range(self.layers)]
+        return [Prompts(x[:, :, k], y[:, :, k]) for k in range(self.depth)]
 
     def solved(
         self, values: Sequence[Float[Tensor, "*stages batch chains dim"]]

@@ -47,7 +47,7 @@ def _on_features(task: RepresentationRegression | ChainOfThought, rate: float) -
 
 PLAIN = LinearRegression(dim=3, examples=10)
 FEATURES = RepresentationRegression(dim=3, examples=10)
-CHAINS = ChainOfThought(dim=3, examples=10, layers=2)
+CHAINS = ChainOfThought(dim=3, examples=10, depth=2)
 LOOPS = {f"loop {k}": k for k in range(1, STEPS + 1)} | {"post": STEPS}
 SLOW, SLOWER = 0.007, 0.002  # small enough for all prompts
 ON_FEATURES, ON_CHAINS = _on_features(FEATURES, SLOW), _on_features(CHAINS, SLOWER)

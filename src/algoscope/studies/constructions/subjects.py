@@ -152,9 +152,9 @@ def on_chains(size: Size, seed: int, small: float, large: float) -> Comparison:
     layer = task.problems(prompts)[level]
     rate = 1 / largest(layer.x)
     network = constructions.chain_of_thought(
-        size.dim, size.examples, task.layers, size.steps, rate, task.slope, small=scaled(small, layer.x), large=large
+        size.dim, size.examples, task.depth, size.steps, rate, task.slope, small=scaled(small, layer.x), large=large
     )
-    tokens = task.encode(prompts.x, prompts.y)[:, : size.examples * (task.layers + 1) + level + 1]
+    tokens = task.encode(prompts.x, prompts.y)[:, : size.examples * (task.depth + 1) + level + 1]
     found = []
     for count in range(1, size.steps + 1):
         network.run_loops(count)
