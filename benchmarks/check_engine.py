@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from algoscope import runs
-from algoscope.models import Disentangled, Model, Recurrent, Transformer
-from algoscope.tasks import Connectivity, LinearRegression, Task
+from algoscope.models import AlgoFormer, Disentangled, Index, LearnedSketch, Looped, Model, Recurrent, Transformer
+from algoscope.tasks import Connectivity, LinearRegression, RepresentationRegression, Task, UniformSearch, ZipfStream
 from algoscope.training import Curriculum, Member, Settings, train_population
 from algoscope.training.loop import Record
 
@@ -33,6 +33,10 @@ CASES: list[tuple[str, Model, Task, dict[str, Any]]] = [
     ("graphs, bf16", Disentangled(2), MIXED, {"precision": "bf16", "optimizer": "adamw"}),
     ("a fixed set of graphs", Disentangled(1), FIXED, {"precision": "fp32", "optimizer": "descent"}),
     ("paths", Transformer(2, 2, 32, attention="relu", mask="full"), Connectivity(12, "paths"), {}),
+    ("loops", Looped(heads=2, width=32, loops=4, scored=2), REGRESSION, {}),
+    ("AlgoFormer", AlgoFormer(heads=2, width=32, loops=4, scored=2), RepresentationRegression(), {}),
+    ("index", Index(lookups=3, layers=2, heads=2, width=32, hidden=32), UniformSearch(size=10, queries=4), {}),
+    ("sketch", LearnedSketch(), ZipfStream(), {"precision": "tf32"}),
 ]
 
 

@@ -57,6 +57,10 @@ class Folder:
     def model(self) -> Path:
         return self.path / "model.safetensors"
 
+    def kept(self, step: int) -> Path:
+        """The weights after a step on the way."""
+        return self.path / f"model-{step}.safetensors"
+
     @property
     def summary(self) -> Path:
         return self.path / "summary.json"

@@ -47,6 +47,24 @@ def test_a_loaded_network_has_the_loss_that_training_logged(tmp_path):
     assert losses[1] != pytest.approx(eleven.final[0]["loss"], rel=1e-3)  # weights of another step would not do
 
 
+def test_weights_kept_on_the_way_are_those_of_a_shorter_run(tmp_path):
+    options = {"schedule": "constant", "curriculum": None, "batch": 8, "warmup": 2, "log_every": 5, "out": tmp_path}
+
+    def trained(steps: int, **more):
+        return ag.train(TASKS, MODELS[0], steps, seed=[3, 4], device="cpu", checkpoint_every=5, **options, **more).path
+
+    whole = trained(10, keep=(4, 7))
+    for step in (4, 7):
+        part = trained(step)
+        for i in range(2):
+            found, wanted = ag.load(whole, i, step=step).state_dict(), ag.load(part, i).state_dict()
+            assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+    with pytest.raises(ValueError, match="step must be one that was kept, 4, 7, got 5"):
+        ag.load(whole, step=5)
+    with pytest.raises(ValueError, match="keep must name steps up to steps = 10, got 11"):
+        trained(10, keep=(11,))
+
+
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_each_member_of_a_population_is_loaded_by_its_number(tmp_path, model):
     done = run(tmp_path, model)

@@ -127,8 +127,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Study:
-    """`runs` by scale; `measure` is called for each trained model, with a training of its seed alone. Its `version`
-    changes when it measures anew.
+    """`runs` by scale; `measure` is called for each trained model, with a training of its seed alone, and `along` for
+    the weights that it kept on the way. Its `version` changes when it measures anew.
 
     The page begins with the figures of its `centerpiece`.
     """
@@ -141,6 +141,7 @@ class Study:
     figures: Callable[[Numbers], dict[str, alt.LayerChart]]
     centerpiece: Section
     measure: Callable[[Training, Network, str], Numbers] | None = None
+    along: Callable[[Training, Network, str], Numbers] | None = None
     tables: Callable[[Numbers], Sequence[Table]] = lambda numbers: ()
 
 
@@ -193,7 +194,11 @@ def train_and_measure(
 def _measure_model(study: Study, training: Training, run: Run, i: int, scale: str, device: torch.device) -> Numbers:
     assert study.measure is not None, f"{study.name} trains models, so it must say how to measure one"
     alone = replace(training, seeds=(training.seeds[i],))  # so that a fresh network can be built beside it
-    return study.measure(alone, load(run.path, i, device), scale)
+    numbers = study.measure(alone, load(run.path, i, device), scale)
+    if study.along is None:
+        return numbers
+    kept = {step: load(run.path, i, device, step) for step in training.settings.keep}
+    return {**numbers, "along": [{"step": step, **study.along(alone, kept[step], scale)} for step in kept]}
 
 
 def _measure(

@@ -37,8 +37,9 @@ class Configuration:
         return Configuration(*(runs.revive(found[name], kinds()) for name in ("model", "members", "settings")))
 
 
-def load(path: Path | str, member: int = 0, device: torch.device | str = "cpu") -> Network:
-    """The network of a finished run, in 32 bits; of a population, that of one member.
+def load(path: Path | str, member: int = 0, device: torch.device | str = "cpu", step: int | None = None) -> Network:
+    """The network of a finished run, in 32 bits; of a population, that of one member; with `step`, as it was after one
+    of the steps that were kept.
 
     `path` is its folder, or the name of one that ships with the project: "icl-linear-regression".
     """
@@ -50,13 +51,17 @@ def load(path: Path | str, member: int = 0, device: torch.device | str = "cpu") 
     stopped = runs.read_json(folder.summary)["final"][member]["stopped_at"]
     if stopped >= 0:
         raise runs.RunError(f"member {member} of {path} has not learned: its loss was not finite at step {stopped}")
-    tensors, _ = runs.read_tensors(folder.model)
+    if step is not None and step not in found.settings.keep:
+        known = ", ".join(map(str, found.settings.keep)) or "none"
+        raise ValueError(f"step must be one that was kept, {known}, got {step!r}")
+    file = folder.model if step is None else folder.kept(step)
+    tensors, _ = runs.read_tensors(file)
     task = found.members[member].task
     network = found.model.build(task.inputs, task.outputs, task.length, torch.Generator())
     own = {name: tensor[member] if len(found.members) > 1 else tensor for name, tensor in tensors.items()}
     for name, wanted in network.named_parameters():
         if name not in own or own[name].shape != wanted.shape:
             shape = f"is {list(own[name].shape)} instead of {list(wanted.shape)}" if name in own else "is missing"
-            raise runs.RunError(f"{folder.model} does not fit its configuration: {name} {shape}")
+            raise runs.RunError(f"{file} does not fit its configuration: {name} {shape}")
     network.load_state_dict(own, strict=False)  # buffers are not trained
     return network.to(device).eval()

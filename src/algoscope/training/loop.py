@@ -142,6 +142,8 @@ def _go_on(
                     file.write("".join(json.dumps(record) + "\n" for record in records))
                 show(records)
                 _stop_if_lost(population, folder)
+            if step in settings.keep:
+                runs.write_tensors(folder.kept(step), _weights(population))
             if step % settings.checkpoint_every == 0 or step == settings.steps:
                 _checkpoint(folder, population, clock)
             stop_if_told(lambda: _checkpoint(folder, population, clock))

@@ -73,6 +73,7 @@ class Settings:
     curriculum: Curriculum | None = Curriculum()  # of tasks that have easier prompts
     log_every: int = 100  # steps; the host looks at the device only then
     checkpoint_every: int = 1000
+    keep: tuple[int, ...] = ()  # steps after which the weights are kept, to look back at
 
     def __post_init__(self) -> None:
         arguments.integer("steps", self.steps, 1)
@@ -96,6 +97,10 @@ class Settings:
         arguments.integer("checkpoint_every", self.checkpoint_every, 1)
         if self.checkpoint_every % self.log_every:
             raise ValueError(f"checkpoint_every must be a multiple of log_every = {self.log_every}")
+        for step in self.keep:
+            arguments.integer("keep", step, 1)
+            if step > self.steps:
+                raise ValueError(f"keep must name steps up to steps = {self.steps}, got {step}")
 
     def on(self, device: torch.device, task: Task) -> "Settings":
         """With all that was left open filled in."""

@@ -6,19 +6,20 @@ the claims, figures.py what is drawn; published/ holds the paper's curves.
 
 from algoscope.studies.graph_connectivity.claims import CLAIMS
 from algoscope.studies.graph_connectivity.figures import CENTER, figures
-from algoscope.studies.graph_connectivity.measures import measure
+from algoscope.studies.graph_connectivity.measures import along, measure
 from algoscope.studies.graph_connectivity.plan import RUNS
 from algoscope.studies.study import Section, Study
 
 STUDY = Study(
     name="graph-connectivity",
-    version=1,
+    version=2,
     about="A transformer is shown a graph and asked which nodes are connected. A layer can triple how far it sees, so "
     "that a model of L layers can know pairs up to 3^L hops apart: its capacity. The paper says that graphs beyond "
     "capacity teach it to guess by degrees, and that training only on graphs within capacity teaches it the algorithm. "
     "Here that is trained and measured again, and the weights are read.",
     runs=RUNS,
     measure=measure,
+    along=along,
     claims=CLAIMS,
     figures=figures,
     centerpiece=Section(

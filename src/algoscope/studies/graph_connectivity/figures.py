@@ -7,7 +7,7 @@ import altair as alt
 
 from algoscope.report import charts
 from algoscope.studies.graph_connectivity import published
-from algoscope.studies.graph_connectivity.claims import FREE, LIMITED
+from algoscope.studies.graph_connectivity.claims import FREE, LIMITED, LONGER
 from algoscope.studies.graph_connectivity.findings import LONG, reach
 from algoscope.studies.graph_connectivity.measures import CHAINS, CLIQUES, RANDOM, WITHIN, chains
 from algoscope.studies.plans import Plan, Rows, curves, drawn
@@ -115,17 +115,57 @@ def _spread(series: str, curve: dict[float, list[float]]) -> Rows:
 
 
 def _reach_by_steps(numbers: Numbers) -> Rows:
-    """Each dot of ours is a training of its own; the paper's are of one."""
-    ours: dict[str, dict[float, list[float]]] = {}
-    for *_, model in models(numbers):
-        if model["model"] == "disentangled" and model["layers"] > 1 and model["largest"] is None:
-            found = reach()(model)
-            ours.setdefault(f"{model['layers']} layers", {}).setdefault(model["steps"], []).append(
-                found.value if found else 0.0
-            )
-    for name, curve in ours.items():
-        yield from _spread(name, curve)
-        yield from ({"series": f"{name}, paper", "x": x, "y": y} for x, y in published.reach(name).items())
+    """How far a model knows everything, on the way of its training, beside the paper's."""
+    for run, _, model in models(numbers):
+        standard = model["model"] == "standard"
+        if model["layers"] > 1 and model.get("along"):
+            for row in model["along"]:
+                found = reach(enough=0.95 if standard else 0.99)(row)
+                if found is not None:
+                    yield {"series": run, "x": row["step"], "y": found.value, "low": found.low, "high": found.high}
+            name = "standard" if standard else f"{model['layers']} layers"
+            if standard == (model["largest"] is not None):  # the paper's curves are of these
+                yield from ({"series": f"{run}, paper", "x": x, "y": y} for x, y in published.reach(name).items())
+
+
+def _channels_by_steps(numbers: Numbers) -> Rows:
+    """The shares of both channels in the weights of a model of one layer, over training, beside the paper's."""
+    for run in (FREE, LIMITED):
+        ours: dict[str, dict[float, list[float]]] = {}
+        for model in numbers.get(run, {}).values():
+            for row in model.get("along", ()):
+                for part in CHANNELS:
+                    ours.setdefault(part, {}).setdefault(float(row["step"]), []).append(row["channels"][0][part])
+        for part, curve in ours.items():
+            words = f"{part}, {run.removeprefix('1 layer, ')}"
+            yield from _spread(words, curve)
+            theirs = published.training(4).get(words, {})
+            yield from ({"series": f"{words}, paper", "x": x, "y": y} for x, y in theirs.items())
+
+
+def _errors_by_steps(numbers: Numbers) -> Rows:
+    """What the two channels leave of each layer's weights, over training."""
+    for run, seed, model in models(numbers):
+        if model.get("along") and model["largest"] is None and seed == "0":
+            for row in model["along"]:
+                for stage in row.get("channels", ()):
+                    words = f"{run.partition(',')[0]}, {stage['stage']}"
+                    yield {"series": words, "x": row["step"], "y": stage["error"]}
+
+
+def _standard_by_steps(numbers: Numbers, kinds: tuple[str, ...], figure: int) -> Rows:
+    """Exact match of a standard transformer over training, beside the paper's."""
+    for run, _, model in models(numbers):
+        if model["model"] == "standard":
+            words = run.rpartition(", ")[2]
+            for row in model.get("along", ()):
+                for found in row["answers"]:
+                    if found["graphs"] in kinds:
+                        ends = {"low": found["low"], "high": found["high"]}
+                        yield {"series": words, "x": row["step"], "y": found["exact"], **ends}
+            if model.get("along"):
+                theirs = published.training(figure).get(words, {})
+                yield from ({"series": f"{words}, paper", "x": x, "y": y} for x, y in theirs.items())
 
 
 def _by_distance(model: Numbers) -> Rows:
@@ -212,9 +252,25 @@ ACROSS: dict[str, Plan] = {
         )
         for edges in (2, 3)
     },
+    "channels-by-steps": (
+        _channels_by_steps,
+        curves("steps", "share of the weights", "Channels over training (Fig. 4)", log_x=True, legend="channel"),
+    ),
+    "errors-by-steps": (
+        _errors_by_steps,
+        curves("steps", "projection error", "What the channels leave (Fig. 3, 8)", log_x=True, legend="layer"),
+    ),
     "reach": (
         _reach_by_steps,
-        curves("steps of training", "hops", "Reach (Fig. 2)", log_x=True, legend="model"),
+        curves("steps of training", "hops", "Reach (Fig. 2, 10)", log_x=True, legend="model"),
+    ),
+    "chains-by-steps": (
+        lambda numbers: _standard_by_steps(numbers, (LONGER,), 7),
+        curves("steps", "exact match", "Standard: two chains over training (Fig. 7)", log_x=True, legend="with"),
+    ),
+    "cliques-by-steps": (
+        lambda numbers: _standard_by_steps(numbers, (CLIQUES,), 11),
+        curves("steps", "exact match", "Standard: two cliques over training (Fig. 11)", log_x=True, legend="with"),
     ),
     "arms": (
         lambda numbers: _answered(numbers, (CHAINS, CLIQUES, WITHIN), "standard"),

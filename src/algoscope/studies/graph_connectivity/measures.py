@@ -1,7 +1,4 @@
-"""What is measured of each model of the study. Every table is plain numbers with intervals.
-
-Weights are measured after training: the engine keeps no weights on the way.
-"""
+"""What is measured of each model of the study. Every table is plain numbers with intervals."""
 
 import functools
 import math
@@ -56,6 +53,25 @@ def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
     model, told = training.model, {"chance": task.chance, "largest": task.largest, "beyond": task.beyond}
     kind = {"model": "disentangled" if isinstance(model, Disentangled) else "standard", "layers": len(network.blocks)}
     return told | kind | {"steps": training.settings.steps} | measured(network, task.nodes, SIZES[scale])
+
+
+@torch.no_grad()
+def along(training: Training, network: Network, scale: str) -> dict[str, Any]:
+    """What is told of weights on the way of training, on fewer graphs."""
+    task = training.task
+    assert isinstance(task, Connectivity)
+    tests, few = graphs(task.nodes, 3 ** len(network.blocks), SIZES[scale])
+    some = {name: Prompts(prompts.x[:PASS], prompts.y[:PASS]) for name, prompts in tests.items() if name != PATHS}
+    said = {name: answers(network, prompts) for name, prompts in some.items()}
+    tables: dict[str, Any] = {
+        "answers": [right(name, said[name], some[name]) for name in some],
+        "by_distance": by_distance(RANDOM, said[RANDOM], some[RANDOM]),
+        "equivariance": moved(network, few[RANDOM]),
+    }
+    if isinstance(network, DisentangledNetwork):
+        told = ("stage", "algorithm", "heuristic", "error")
+        tables["channels"] = [{name: row[name] for name in told} for row in weights(network, task.nodes)["channels"]]
+    return tables
 
 
 @torch.no_grad()

@@ -29,6 +29,7 @@ def one_layer(
     beyond: float = 0.0,
     steps: int = 2000,
     graphs: int = GRAPHS,
+    keep: tuple[int, ...] = (),
 ) -> Training:
     """By plain gradient descent on a fixed set of graphs, as in the paper; fewer steps are as much longer.
 
@@ -36,8 +37,9 @@ def one_layer(
     """
     task = Connectivity(NODES, chance=chance, largest=limit, beyond=beyond, collection=graphs)
     settings = Settings(
-        steps=steps, batch=graphs, optimizer="descent", warmup=0, clip=1e9, precision="fp32", compile=False
-    )
+        steps=steps, batch=graphs, optimizer="descent", warmup=0, clip=1e9, precision="fp32", compile=False,
+        keep=keep,
+    )  # fmt: skip
     return Training(
         one_layer_name(limit, chance, beyond), task, Disentangled(1), settings, min(1000 / steps, 0.5), seeds
     )
@@ -56,12 +58,19 @@ def deep(layers: int, nodes: int, steps: int, batch: int, limit: bool = False, r
     The paper's rate is 1e-3, for 1,000,000 steps: ours are fewer and longer.
     """
     task = Connectivity(nodes, chance=DEGREE / nodes, largest=3**layers if limit else None)
-    settings = Settings(steps=steps, batch=batch, optimizer="adamw", precision="tf32", betas=(0.9, 0.999))
-    return Training(deep_name(layers, steps, limit), task, Disentangled(layers), settings, rate)
+    settings = Settings(
+        steps=steps, batch=batch, optimizer="adamw", precision="tf32", betas=(0.9, 0.999), keep=on_the_way(steps)
+    )
+    return Training(deep_name(layers, limit), task, Disentangled(layers), settings, rate)
 
 
-def deep_name(layers: int, steps: int, limit: bool) -> str:
-    return f"{layers} layers, {'limit ' + str(3**layers) if limit else 'no limit'}, {steps} steps"
+def deep_name(layers: int, limit: bool) -> str:
+    return f"{layers} layers, {'limit ' + str(3**layers) if limit else 'no limit'}"
+
+
+def on_the_way(steps: int) -> tuple[int, ...]:
+    """Four steps in each of the last three powers of ten, of which the last is the end."""
+    return tuple(sorted({max(round(steps * 10 ** (-k / 4)), 1) for k in range(13)}))
 
 
 def standard(
@@ -104,10 +113,11 @@ MUON = replace(ADAMW, optimizer="muon")  # where time is short: a third of the s
 SMALL = {"nodes": NODES, "layers": 1, "width": 64}  # the reduced setting
 LARGE = {"nodes": 20, "layers": 2, "width": 512}  # the paper's
 BOTH: tuple[Literal["before", "after"], ...] = ("before", "after")
+LONG = replace(MUON, steps=40_000, batch=1000, precision="bf16", keep=on_the_way(40_000))  # for the large ones
 KINDS = {"small": "small standard", "short": "small standard, short", "large": "standard"}
 
 SMOKE = (
-    one_layer((0, 1), steps=20, graphs=64),
+    one_layer((0, 1), steps=20, graphs=64, keep=(5, 20)),
     one_layer((0, 1), 3, steps=20, graphs=64),
     one_layer((0,), 3, beyond=0.35, steps=20, graphs=64),
     standard(KINDS["small"], "before", False, {**SMALL, "width": 8}, replace(ADAMW, steps=10, batch=16), 1e-3),
@@ -115,8 +125,8 @@ SMOKE = (
     by_hand(1, NODES),
 )
 LAPTOP = (
-    one_layer((0, 1)),
-    one_layer((0, 1), 3),
+    one_layer((0, 1), keep=on_the_way(2000)),
+    one_layer((0, 1), 3, keep=on_the_way(2000)),
     one_layer((0,), 2),
     one_layer((0,), 4),
     one_layer((0,), 3, beyond=0.15),
@@ -127,16 +137,20 @@ LAPTOP = (
     by_hand(2, 12),
 )
 PAPER = (
-    *(one_layer((0, 1, 2), limit, chance, steps=10_000) for chance in CHANCES for limit in (None, 3, 4)),
+    *(
+        one_layer((0, 1, 2), limit, chance, steps=10_000, keep=on_the_way(10_000) if chance == CHANCE else ())
+        for chance in CHANCES
+        for limit in (None, 3, 4)
+    ),
     one_layer((0, 1, 2), 2, steps=10_000),
     one_layer((0, 1, 2), 2, 0.28, steps=10_000),
     *(one_layer((0, 1, 2), 3, beyond=share, steps=10_000) for share in MORE),
-    *(deep(2, 24, steps, 1000) for steps in (1000, 3000, 10_000, 30_000, 100_000)),
-    deep(2, 24, 30_000, 1000, limit=True),
-    *(deep(3, 64, steps, 1000) for steps in (1000, 3000, 10_000, 30_000)),
+    deep(2, 24, 100_000, 1000),
+    deep(2, 24, 100_000, 1000, limit=True),
+    deep(3, 64, 30_000, 1000),
     *arms(KINDS["short"], BOTH, SMALL, replace(ADAMW, steps=3000), 1e-3, seeds=tuple(range(8))),
     *arms(KINDS["small"], BOTH, SMALL, replace(ADAMW, steps=20_000), 1e-3, seeds=tuple(range(8))),
-    *arms(KINDS["large"], ("before",), LARGE, replace(MUON, steps=40_000, batch=1000, precision="bf16"), 1e-3),
+    *arms(KINDS["large"], ("before",), LARGE, LONG, 1e-3),
     *(by_hand(layers, nodes) for layers, nodes in ((1, NODES), (2, 24), (3, 64))),
 )
 RUNS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}

@@ -3,7 +3,7 @@
 chains.csv: exact match on two chains, by the chance of an edge in training and the limit on the diameter (Figure 5).
 mixtures.csv: by the share of graphs beyond capacity in training, the share of the algorithm, exact match on two chains
 of three edges, and the share of right answers (Figure 6). reach.csv: the longest paths that are known, by steps of
-training (Figures 2 and 10).
+training (Figures 2 and 10). training.csv: some points of what is drawn over training (Figures 1, 3, 4, 7, 8 and 11).
 """
 
 import csv
@@ -28,6 +28,16 @@ def chains(edges: int, limit: int | None) -> dict[float, float]:
 def mixtures(column: str) -> dict[float, float]:
     """By the share of graphs beyond capacity."""
     return {float(row["beyond"]): float(row[column]) for row in rows("mixtures")}
+
+
+@functools.cache
+def training(figure: int) -> dict[str, dict[int, float]]:
+    """The curves of a figure over training: values by steps."""
+    found: dict[str, dict[int, float]] = {}
+    for row in rows("training"):
+        if int(row["figure"]) == figure:
+            found.setdefault(row["series"], {})[int(row["steps"])] = float(row["value"])
+    return found
 
 
 @functools.cache
