@@ -44,7 +44,7 @@ def main() -> None:
     for name, model, task, changes in CASES:
         members = [Member(task, seed, 1e-3) for seed in range(3)]
         options: dict[str, Any] = {"batch": 16, "warmup": 50, "log_every": 50, "checkpoint_every": 100}
-        settings = Settings(steps=400, curriculum=Curriculum(3, 5, 40), **(options | changes))
+        settings = Settings(steps=400, curriculum=Curriculum(3, 5, 20), **(options | changes))
         with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as halves:
             straight = train_population(model, members, settings, whole)
             with contextlib.suppress(KeyboardInterrupt):

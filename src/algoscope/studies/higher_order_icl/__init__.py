@@ -78,7 +78,9 @@ STUDY = Study(
                 LSTM,
                 PAPER.task,
                 Recurrent(layers=10, width=256),
-                replace(PAPER.settings, optimizer="adamw", precision="tf32", curriculum=Curriculum(2, 5, 400)),
+                replace(
+                    PAPER.settings, optimizer="adamw", precision="tf32", warmup=3000, curriculum=Curriculum(2, 5, 400)
+                ),
             ),
             seeds=(0, 1, 2),
             widths=(8, 16, 32, 64),
