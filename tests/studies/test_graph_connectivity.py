@@ -48,7 +48,7 @@ def test_the_construction_is_named_tripling_and_reaches_three_hops(by_hand):
     beyond = findings.at_distance(PATHS, 1)(by_hand)
     assert beyond is not None
     assert beyond.value == 0
-    hops = findings.hops_of_answers(PATHS)(by_hand)
+    hops = findings.hops(graphs=PATHS)(by_hand)
     assert hops is not None
     assert hops[:3] == (3, 3, 3)
 

@@ -1,5 +1,6 @@
 """A study from nothing to its page, at the scale that only checks the way."""
 
+import html
 import json
 import math
 import shutil
@@ -14,6 +15,7 @@ from algoscope import runs
 from algoscope.studies import CATALOG, SCALES, study
 from algoscope.studies.study import Claim, Finding, Value
 
+RESULTS = Path(__file__).parents[2] / "results"
 KEYS = {
     "id",
     "says",
@@ -97,6 +99,22 @@ def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):
     links = shown_links(file)
     assert len(links) == sum("verdict" in model for seeds in results["runs"].values() for model in seeds.values())
     assert all((tmp_path / link).exists() for link in links)
+
+
+@pytest.mark.parametrize(
+    "shipped", sorted(path.parent for path in RESULTS.glob("*/" + study.RESULTS)), ids=lambda p: p.name
+)
+def test_the_page_is_built_from_the_results_that_ship(shipped, tmp_path):
+    shutil.copy(shipped / study.RESULTS, tmp_path)
+    text = study.build_page(tmp_path).read_text()
+    found, results = study.read(tmp_path)
+    models = [model for seeds in results["runs"].values() for model in seeds.values()]
+    assert (found.name, results["scale"]) == (shipped.name, "paper")
+    assert set(results["runs"]) == {run.name for run in found.runs["paper"]}
+    assert all("dirty" not in model["provenance"]["commit"] for model in models)
+    assert all(f'data-chart="{name}"' in text for name in found.figures(results["runs"]))
+    assert all(f"<td>{html.escape(claim['says'])}" in text for claim in results["claims"])
+    assert len(list(tmp_path.glob("*.html"))) == 1 + sum("verdict" in model for model in models)
 
 
 def test_results_of_another_version_are_refused(folder, tmp_path):

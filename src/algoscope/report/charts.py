@@ -10,6 +10,7 @@ import altair as alt
 
 Record = Mapping[str, object]
 ACCENT, QUIET = "#d1495b", "#8a8f98"
+OURS = "here"
 FORMATS = ("html", "png", "svg", "pdf")
 LEGENDS = {"distance": "normalized distance", "decodability": "R² above the null's", "agreement": "agreement"}
 
@@ -161,10 +162,12 @@ def curves(
 ) -> alt.LayerChart:
     """A line for each `series` of records that hold `x`, `y` and, where there is an interval, `low` and `high`.
 
-    Series that are numbers, such as layers, are colored in their order. An empty `legend` leaves it out.
+    Series that are numbers, such as layers, are colored in their order. An empty `legend` leaves it out. Where some
+    records say `by` whom they are, such as a paper, the lines of others than ours are dashed.
     """
     numbered = all(isinstance(row["series"], int) for row in records)
     many = len({row["series"] for row in records}) > 10
+    quoted = any("by" in row for row in records)
     colors = alt.Scale(scheme="viridis" if numbered else "tableau20" if many else "tableau10")
     columns = 8 if numbered else 2  # words are long
     form = {"orient": "bottom", "direction": "horizontal", "columns": columns}
@@ -177,13 +180,18 @@ def curves(
     ticks = (
         alt.Axis(gridOpacity=0.4, values=few) if 0 < len(few) <= 12 else alt.Axis(gridOpacity=0.4, tickMinStep=least)
     )
-    base = alt.Chart(_table(records)).encode(
+    base = alt.Chart(_table([{"by": OURS, **row} for row in records] if quoted else records)).encode(
         x=alt.X("x:Q", title=x_title, scale=across, axis=ticks),
         color=alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors),
         tooltip=["series:N", *(alt.Tooltip(f"{name}:Q", format=".3g") for name in ("x", "y", "low", "high"))],
     )
     bands = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.15, clip=True)
     lines = base.mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=18))
+    if quoted:
+        whose = list(dict.fromkeys(str(row.get("by", OURS)) for row in [{}, *records]))
+        drawn = alt.Legend(title=None, symbolType="stroke", symbolSize=300, orient="bottom")
+        dashes = alt.Scale(domain=whose, range=[[1, 0], [5, 4], [2, 2]][: len(whose)])
+        lines = lines.encode(strokeDash=alt.StrokeDash("by:N", legend=drawn, scale=dashes))
     return _layered(
         bands.encode(y=alt.Y("low:Q", title=y_title, scale=scale, axis=axis), y2="high:Q"),
         lines.encode(y=alt.Y("y:Q", title=y_title, scale=scale, axis=axis)),

@@ -164,10 +164,8 @@ def _claim(claim: Mapping[str, Any], with_why: bool) -> str:
     says += f'<br><span class="small">Likely cause: {html.escape(why)}</span>' if why else ""
     (ours, paper), tag = _found(claim), _tag(claim)
     seeds = " ".join(f"{value:.3g}" for value in claim["seeds"] or ())
-    cells = "".join(
-        f'<td class="number">{html.escape(cell)}</td>' for cell in (ours, paper, seeds, str(claim["n"] or ""))
-    )
-    return f"<tr><td>{says}</td><td>{tag}</td>{cells}</tr>"
+    numbers = (f'<td class="number">{html.escape(cell)}</td>' for cell in (ours, paper))
+    return f"<tr><td>{says}</td><td>{tag}</td>{''.join(numbers)}<td>{seeds}</td><td>{claim['n'] or ''}</td></tr>"
 
 
 def _facts(record: Mapping[str, Any]) -> str:

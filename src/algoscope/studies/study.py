@@ -25,7 +25,7 @@ from algoscope.training import Member, Run, Settings, load, train_population
 
 Numbers = Mapping[str, Any]
 RESULTS, PAGE = "results.json", "index.html"
-DIGITS = 5  # of a saved number
+DIGITS = 4  # of a saved number
 
 
 @dataclass(frozen=True)

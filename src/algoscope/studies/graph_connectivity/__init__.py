@@ -8,6 +8,7 @@ from algoscope.studies.graph_connectivity.claims import CLAIMS
 from algoscope.studies.graph_connectivity.figures import CENTER, figures
 from algoscope.studies.graph_connectivity.measures import along, measure
 from algoscope.studies.graph_connectivity.plan import RUNS
+from algoscope.studies.graph_connectivity.tables import tables
 from algoscope.studies.study import Section, Study
 
 STUDY = Study(
@@ -22,6 +23,7 @@ STUDY = Study(
     along=along,
     claims=CLAIMS,
     figures=figures,
+    tables=tables,
     centerpiece=Section(
         "Which of the two the weights hold",
         "The whole model of one layer is a matrix W of 16 rows, four blocks of 8 by 8. Weight on the diagonals joins "

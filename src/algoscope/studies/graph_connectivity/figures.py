@@ -7,9 +7,9 @@ import altair as alt
 
 from algoscope.report import charts
 from algoscope.studies.graph_connectivity import published
-from algoscope.studies.graph_connectivity.claims import FREE, LIMITED, LONGER
+from algoscope.studies.graph_connectivity.claims import FREE, LARGE, LIMITED, LONGER
 from algoscope.studies.graph_connectivity.findings import LONG, reach
-from algoscope.studies.graph_connectivity.measures import CHAINS, CLIQUES, RANDOM, WITHIN, chains
+from algoscope.studies.graph_connectivity.measures import BEYOND, CHAINS, CLIQUES, RANDOM, WITHIN, chains
 from algoscope.studies.plans import Plan, Rows, curves, drawn
 from algoscope.studies.study import Numbers
 
@@ -75,8 +75,22 @@ def _by_chance(numbers: Numbers, edges: int) -> Rows:
         if len(ours) > 1:
             yield from _spread(words, ours)
             yield from (
-                {"series": f"{words}, paper", "x": x, "y": y} for x, y in published.chains(edges, limit).items()
+                {"series": words, "by": "paper", "x": x, "y": y} for x, y in published.chains(edges, limit).items()
             )
+
+
+def _answered_by_chance(numbers: Numbers) -> Rows:
+    """Exact match on random graphs of p = .2, by the chance of an edge in training."""
+    ours: dict[str, dict[float, list[float]]] = {}
+    for _, model in one_layer(numbers):
+        if model["largest"] in (3, 4) and not model["beyond"]:
+            for row in model["answers"]:
+                if row["graphs"] in (RANDOM, WITHIN, BEYOND):
+                    words = f"{row['graphs']}, limit {model['largest']}"
+                    ours.setdefault(words, {}).setdefault(model["chance"], []).append(row["exact"])
+    for words, curve in ours.items():
+        if len(curve) > 1:
+            yield from _spread(words, curve)
 
 
 def _shares_by_chance(numbers: Numbers) -> Rows:
@@ -104,8 +118,8 @@ def _by_beyond(numbers: Numbers) -> Rows:
         return
     for name, curve in ours.items():
         yield from _spread(name, curve)
-    for name, column in (("algorithm, paper", "algorithm_share"), ("exact match, paper", "exact")):
-        yield from ({"series": name, "x": x, "y": y} for x, y in published.mixtures(column).items())
+    for name, column in (("algorithm", "algorithm_share"), ("exact match", "exact")):
+        yield from ({"series": name, "by": "paper", "x": x, "y": y} for x, y in published.mixtures(column).items())
 
 
 def _spread(series: str, curve: dict[float, list[float]]) -> Rows:
@@ -125,7 +139,7 @@ def _reach_by_steps(numbers: Numbers) -> Rows:
                     yield {"series": run, "x": row["step"], "y": found.value, "low": found.low, "high": found.high}
             name = "standard" if standard else f"{model['layers']} layers"
             if standard == (model["largest"] is not None):  # the paper's curves are of these
-                yield from ({"series": f"{run}, paper", "x": x, "y": y} for x, y in published.reach(name).items())
+                yield from ({"series": run, "by": "paper", "x": x, "y": y} for x, y in published.reach(name).items())
 
 
 def _channels_by_steps(numbers: Numbers) -> Rows:
@@ -140,7 +154,7 @@ def _channels_by_steps(numbers: Numbers) -> Rows:
             words = f"{part}, {run.removeprefix('1 layer, ')}"
             yield from _spread(words, curve)
             theirs = published.training(4).get(words, {})
-            yield from ({"series": f"{words}, paper", "x": x, "y": y} for x, y in theirs.items())
+            yield from ({"series": words, "by": "paper", "x": x, "y": y} for x, y in theirs.items())
 
 
 def _errors_by_steps(numbers: Numbers) -> Rows:
@@ -151,6 +165,19 @@ def _errors_by_steps(numbers: Numbers) -> Rows:
                 for stage in row.get("channels", ()):
                     words = f"{run.partition(',')[0]}, {stage['stage']}"
                     yield {"series": words, "x": row["step"], "y": stage["error"]}
+
+
+def _unlimited_by_steps(numbers: Numbers) -> Rows:
+    """What the paper's standard transformer knows over training on all graphs, beside the paper's."""
+    kinds = {RANDOM: RANDOM, LONGER: CHAINS, CLIQUES: CLIQUES}
+    for model in numbers.get(LARGE[1], {}).values():
+        for row in model.get("along", ()):
+            for found in row["answers"]:
+                if found["graphs"] in kinds:
+                    ends = {"low": found["low"], "high": found["high"]}
+                    yield {"series": kinds[found["graphs"]], "x": row["step"], "y": found["exact"], **ends}
+        for words, curve in published.training(1).items():
+            yield from ({"series": words, "by": "paper", "x": x, "y": y} for x, y in curve.items())
 
 
 def _standard_by_steps(numbers: Numbers, kinds: tuple[str, ...], figure: int) -> Rows:
@@ -165,7 +192,7 @@ def _standard_by_steps(numbers: Numbers, kinds: tuple[str, ...], figure: int) ->
                         yield {"series": words, "x": row["step"], "y": found["exact"], **ends}
             if model.get("along"):
                 theirs = published.training(figure).get(words, {})
-                yield from ({"series": f"{words}, paper", "x": x, "y": y} for x, y in theirs.items())
+                yield from ({"series": words, "by": "paper", "x": x, "y": y} for x, y in theirs.items())
 
 
 def _by_distance(model: Numbers) -> Rows:
@@ -201,6 +228,21 @@ def _levels(model: Numbers) -> Rows:
             yield {"row": stage, "series": name, **dict(zip(("x", "low", "high"), cells, strict=True))}
         null = next(iter(trace["maps"].values()))["null"][i]
         yield {"row": stage, "series": "the null", "x": null, "low": null, "high": null}
+
+
+def _blocks(model: Numbers, layer: int) -> Rows:
+    """How strongly each block of the stream attends to each in the algorithm's channel, over the strongest."""
+    channels = model.get("channels", ())
+    if 1 < len(channels) >= layer:
+        entries = channels[layer - 1]["A"]
+        most = max(abs(value) for row in entries for value in row) or 1.0
+        for i, row in enumerate(entries):
+            yield from ({"row": i + 1, "column": j + 1, "value": value / most} for j, value in enumerate(row))
+
+
+def _blocks_of(layer: int) -> Plan:
+    title = f"Layer {layer}: which block attends to which (Fig. 9)"
+    return lambda model: _blocks(model, layer), lambda rows: charts.matrix(rows, title, "over the largest", 1.0)
 
 
 def _equivariance(model: Numbers) -> Rows:
@@ -260,9 +302,17 @@ ACROSS: dict[str, Plan] = {
         _errors_by_steps,
         curves("steps", "projection error", "What the channels leave (Fig. 3, 8)", log_x=True, legend="layer"),
     ),
+    "random-by-chance": (
+        _answered_by_chance,
+        curves("chance of an edge in training", "exact match", "Random graphs (Fig. 12)", legend="graphs"),
+    ),
     "reach": (
         _reach_by_steps,
         curves("steps of training", "hops", "Reach (Fig. 2, 10)", log_x=True, legend="model"),
+    ),
+    "standard-by-steps": (
+        _unlimited_by_steps,
+        curves("steps", "exact match", "Standard, all graphs, over training (Fig. 1)", log_x=True, legend="graphs"),
     ),
     "chains-by-steps": (
         lambda numbers: _standard_by_steps(numbers, (LONGER,), 7),
@@ -284,6 +334,7 @@ PLANS: dict[str, Plan] = {
     ),
     **{f"map-{name}": _map_of(name, f"Same answers: {TITLES[name]}") for name in LAWS},
     "levels": (_levels, _dots("same answers", "Every algorithm at its best step", "algorithm")),
+    **{f"blocks-{layer}": _blocks_of(layer) for layer in (1, 2, 3)},
     "equivariance": (_equivariance, curves("layer", "cosine", "With the nodes in another order (Fig. 8, 10)")),
     "patched": (_patched, curves("after layer", "share", "One node's state from another graph", legend="share")),
 }

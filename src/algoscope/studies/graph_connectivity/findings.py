@@ -245,16 +245,16 @@ def one_step_a_layer(algorithm: str, run: str, graphs: str, at_least: float) -> 
     return judge
 
 
-def hops_of_answers(graphs: str = RANDOM) -> Find:
-    """The number of hops that the answers are most like, and the range of numbers that fit as well.
+def hops(stage: str = ANSWERS, graphs: str = RANDOM) -> Find:
+    """The number of hops that a stage is most like, and the range of numbers that fit as well; by default the answers.
 
     None where some other algorithm fits better than any number of hops.
     """
 
     def find(model: Model) -> Value | None:
         trace = model["traces"][graphs]
-        stage = ANSWERS if ANSWERS in trace["stages"] else trace["stages"][-1]
-        steps = [float(one["step"]) for one in trace["kept"][stage] if one["name"] == "Hops"]  # the closest first
+        place = stage if stage in trace["stages"] else trace["stages"][-1]
+        steps = [float(one["step"]) for one in trace["kept"][place] if one["name"] == "Hops"]  # the closest first
         return Value(steps[0], min(steps), max(steps), trace["n"]) if steps else None
 
     return find

@@ -18,7 +18,7 @@ from algoscope.training import Settings
 NODES, CAPACITY, CHANCE = 8, 3, 0.2  # of the models of one layer
 GRAPHS = 4096  # in their fixed set
 MORE = (0.05, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 0.75)  # shares of graphs beyond capacity
-CHANCES = (0.1, 0.14, 0.2, 0.24, 0.28, 0.32, 0.36, 0.4)
+CHANCES = (CHANCE, 0.1, 0.14, 0.24, 0.28, 0.32, 0.36, 0.4)
 LEVELS = {"before": "pre-norm", "after": "post-norm"}
 
 
