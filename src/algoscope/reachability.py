@@ -5,38 +5,53 @@ vanishes: counts of walks leave the range of 32-bit numbers already at a few doz
 """
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Relation = Bool[Tensor, "*graphs nodes nodes"]
 
 
+Ones = Float[Tensor, "*graphs nodes nodes"]  # the same as zeros and ones, which is what can be multiplied
+
+
 def after(first: Relation, second: Relation) -> Relation:
     """Pairs (i, j) with some k such that `first` holds for (i, k) and `second` for (k, j)."""
-    return torch.matmul(first.float(), second.float()) > 0  # sums of ones: exact, also with 10 bits of mantissa
+    return _after(first.float(), second.float()).bool()
+
+
+def _after(first: Ones, second: Ones) -> Ones:
+    return torch.matmul(first, second).clamp_(max=1)  # sums of ones: exact, also with 10 bits of mantissa
 
 
 def within(edges: Relation, hops: int) -> Relation:
     """Pairs at most so many hops apart."""
-    if hops < 2:
-        itself = torch.eye(edges.shape[-1], dtype=torch.bool, device=edges.device)
-        return edges if hops else itself.expand_as(edges)
-    half = within(edges, hops // 2)
-    return after(after(half, half), edges) if hops % 2 else after(half, half)
+    if hops < 1:
+        return torch.eye(edges.shape[-1], dtype=torch.bool, device=edges.device).expand_as(edges)
+    return _within(edges.float(), hops).bool()
+
+
+def _within(edges: Ones, hops: int) -> Ones:
+    if hops == 1:
+        return edges
+    half = _within(edges, hops // 2)
+    return _after(_after(half, half), edges) if hops % 2 else _after(half, half)
 
 
 def connected(edges: Relation) -> Relation:
     """Pairs in the same component."""
-    reached = edges
-    for _ in range(max(edges.shape[-1] - 2, 0).bit_length()):  # no two connected nodes are more than n − 1 hops apart
-        reached = after(reached, reached)
-    return reached
+    longest = max(edges.shape[-1] - 2, 0).bit_length()  # no two connected nodes are more than n − 1 hops apart
+    return _within(edges.float(), 2**longest).bool()
+
+
+def settled(edges: Relation, hops: int) -> tuple[Relation, Bool[Tensor, "*graphs"]]:
+    """Pairs at most so many hops apart, and whether these are all that are connected: one hop more finds nobody new."""
+    reached = within(edges, hops)
+    return reached, (reached == after(reached, edges)).all(-1).all(-1)
 
 
 def at_most(edges: Relation, diameter: int) -> Bool[Tensor, "*graphs"]:
-    """Whether no component has a larger diameter: then one hop more reaches nobody new."""
-    reached = within(edges, diameter)
-    return (reached == after(reached, edges)).all(-1).all(-1)
+    """Whether no component has a larger diameter."""
+    return settled(edges, diameter)[1]
 
 
 def distances(edges: Relation) -> Int[Tensor, "*graphs nodes nodes"]:

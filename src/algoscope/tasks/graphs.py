@@ -129,7 +129,7 @@ class Connectivity(Task):
         if dims is not None:
             raise ValueError("dims must be None: graphs have no coordinates that could be left out")
         if self.collection is None:
-            return _labeled(_restricted(self, batch, generators), dtype)
+            return _told(_restricted(self, batch, generators), dtype)
         x, y = _collection(self, generators[0].device, dtype)
         if batch == self.collection * len(generators):
             return x.repeat(len(generators), 1, 1), y.repeat(len(generators), *[1] * (y.ndim - 1))
@@ -143,54 +143,57 @@ class Connectivity(Task):
         return x
 
 
-def _labeled(edges: Graphs, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def _told(labeled: tuple[Graphs, Graphs], dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """x and y; of a single node, y has no axis of its own."""
-    y = reachability.connected(edges).to(dtype)
-    return edges.to(dtype), y if y.shape[-1] > 1 else y[..., 0]
+    x, y = (part.to(dtype) for part in labeled)
+    return x, y if y.shape[-1] > 1 else y[..., 0]
 
 
-def _restricted(task: Connectivity, batch: int, generators: Sequence[torch.Generator]) -> Graphs:
-    """Graphs whose diameters are as the task says."""
+def _restricted(task: Connectivity, batch: int, generators: Sequence[torch.Generator]) -> tuple[Graphs, Graphs]:
+    """Graphs whose diameters are as the task says, and which of their nodes are connected."""
     if not task.restricted:
-        return _graphs(task, batch, generators)
+        edges = _graphs(task, batch, generators)
+        return edges, reachability.connected(edges)
     share, members = batch // len(generators), len(generators)
     size, (inside, outside) = _pool(task, share), _reserve(task, generators[0].device)
     pool = _graphs(task, size * members, generators).unflatten(0, (members, size))
     kept = torch.cat([inside, outside]).expand(members, -1, -1, -1)
     pool = torch.cat([pool, kept], dim=1)  # last, so that they are taken when nothing else is left
-    fits, above = _fits(task, pool)
+    fits, above, reached = _fits(task, pool)
+    row = torch.arange(members, device=pool.device)[:, None]
     if not task.beyond:
-        return _first(pool, fits, torch.arange(share, device=pool.device).expand(members, -1)).flatten(0, 1)
+        chosen = _first(fits, torch.arange(share, device=pool.device).expand(members, -1))
+        edges = pool[row, chosen].flatten(0, 1)  # nobody in them is further away than what was looked at
+        return edges, reachability.connected(edges) if task.largest is None else reached[row, chosen].flatten(0, 1)
     past = (uniform(generators, batch) < task.beyond).unflatten(0, (members, share))
     ranks = [(~past).cumsum(1) - 1, past.cumsum(1) - 1]  # each takes the next of its kind
-    found = [_first(pool, will_do, rank.clamp(min=0)) for will_do, rank in zip((fits, above), ranks, strict=True)]
-    return torch.where(past[..., None, None], found[1], found[0]).flatten(0, 1)
+    found = [_first(will_do, rank.clamp(min=0)) for will_do, rank in zip((fits, above), ranks, strict=True)]
+    edges = pool[row, torch.where(past, found[1], found[0])].flatten(0, 1)
+    return edges, reachability.connected(edges)
 
 
-def _first(
-    pool: Bool[Tensor, "members pool nodes nodes"],
-    will_do: Bool[Tensor, "members pool"],
-    ranks: Int[Tensor, "members share"],
-) -> Bool[Tensor, "members share nodes nodes"]:
+def _first(will_do: Bool[Tensor, "members pool"], ranks: Int[Tensor, "members share"]) -> Int[Tensor, "members share"]:
     """Of the graphs that will do, those with these ranks; were there too few, they would be taken again from the first.
 
     Nothing here depends on how many there are, so that a recorded step may do it.
     """
     members, size = will_do.shape
     place = torch.where(will_do, will_do.cumsum(1) - 1, size)  # the others go where nobody looks
-    index = torch.arange(size, device=pool.device).expand(members, -1)
-    order = torch.zeros(members, size + 1, dtype=torch.int64, device=pool.device).scatter(1, place, index)
-    chosen = order.gather(1, ranks % will_do.sum(1, keepdim=True).clamp(min=1))
-    return pool[torch.arange(members, device=pool.device)[:, None], chosen]
+    index = torch.arange(size, device=will_do.device).expand(members, -1)
+    order = torch.zeros(members, size + 1, dtype=torch.int64, device=will_do.device).scatter(1, place, index)
+    return order.gather(1, ranks % will_do.sum(1, keepdim=True).clamp(min=1))
 
 
-def _fits(task: Connectivity, edges: Graphs) -> tuple[Bool[Tensor, "*graphs"], Bool[Tensor, "*graphs"]]:
-    """Whether the diameter is between the smallest and the largest, and whether it is above the largest."""
-    above = torch.zeros(edges.shape[:-2], dtype=torch.bool, device=edges.device)
+def _fits(task: Connectivity, edges: Graphs) -> tuple[Bool[Tensor, "*graphs"], Bool[Tensor, "*graphs"], Graphs]:
+    """Whether the diameter is between the smallest and the largest, whether it is above the largest, and which pairs
+    are no further apart than that.
+    """
+    reached, above = edges, torch.zeros(edges.shape[:-2], dtype=torch.bool, device=edges.device)
     if task.largest is not None:
-        above = ~reachability.at_most(edges, task.largest)
+        reached, settled = reachability.settled(edges, task.largest)
+        above = ~settled
     below = reachability.at_most(edges, task.smallest - 1) if task.smallest else torch.zeros_like(above)
-    return ~above & ~below, above
+    return ~above & ~below, above, reached
 
 
 def _graphs(task: Connectivity, count: int, generators: Sequence[torch.Generator]) -> Graphs:
@@ -229,7 +232,7 @@ def _tried(task: Connectivity) -> tuple[tuple[float, float], tuple[Tensor, Tenso
     counts = [0, 0]
     for _ in range(-(-TRIED // chunk)):
         edges = _graphs(plain, chunk, [generator])
-        for kind, will_do in enumerate(_fits(task, edges)):
+        for kind, will_do in enumerate(_fits(task, edges)[:2]):
             counts[kind] += int(will_do.sum())
             found[kind].append(edges[will_do][:RESERVE])
     tried = chunk * -(-TRIED // chunk)
@@ -276,8 +279,7 @@ def _collection(task: Connectivity, device: torch.device, dtype: torch.dtype) ->
     """The fixed set, drawn on the CPU: it is the same on every device."""
     assert task.collection is not None
     whole = replace(task, collection=None)
-    edges = _restricted(whole, task.collection, [stream("collected graphs", task.collected)])
-    x, y = _labeled(edges, dtype)
+    x, y = _told(_restricted(whole, task.collection, [stream("collected graphs", task.collected)]), dtype)
     return x.to(device), y.to(device)
 
 
