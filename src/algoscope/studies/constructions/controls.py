@@ -48,8 +48,12 @@ class Control:
 Build = Callable[[], AlgoFormerNetwork]
 
 
-def after_loops(build: Build) -> Callable[[], Show]:
-    """What comes after 1, 2, … loops: what these themselves hold is no prediction yet."""
+def after_loops(build: Build, own: bool = False) -> Callable[[], Show]:
+    """What comes after 1, 2, … loops: what these themselves hold need not be a prediction yet.
+
+    With `own`, what the network's own read-out finds there: where the other places of a token also tell something about
+    the target, a read-out of the whole makes use of them.
+    """
 
     def opened() -> Show:
         network = build()
@@ -60,22 +64,8 @@ def after_loops(build: Build) -> Callable[[], Show]:
             for t, stage in enumerate(AFTER):
                 stream = network.loop(t, stream, given)
                 states[stage] = added(*network.end(stream))
-            return {name: state[:, 1:] for name, state in states.items()}  # without the blank token
-
-        return show
-
-    return opened
-
-
-def own_answers(build: Build) -> Callable[[], Show]:
-    """What the network's own read-out finds in each loop."""
-
-    def opened() -> Show:
-        network = build()
-
-        def show(tokens: Tensor) -> dict[str, Tensor]:
-            states = network.run(tokens.double(), ("embedding", *LOOPS))[1]
-            return {name: network.read_out(state) for name, state in states.items()}
+            seen = {name: state[:, 1:] for name, state in states.items()}  # without the blank token
+            return {name: network.read_out(state) for name, state in seen.items()} if own else seen
 
         return show
 
@@ -103,7 +93,7 @@ PLAIN = LinearRegression(DIM, EXAMPLES, "ill-conditioned", condition=5.0, rescal
 DESCENT, NEWTON, LISTED = _listed(RATE, ALPHA)
 FEATURES, ON_FEATURES = RepresentationRegression(4, 20), 0.003
 CHAINS, ON_CHAINS = ChainOfThought(10, 30, 2), 0.0034
-SERIES, ON_SERIES = AutoregressiveRepresentation(8, 16, 2, 1, slope=0.3), 0.006
+SERIES, ON_SERIES = AutoregressiveRepresentation(8, 16, 2, 1, gain=0.25, slope=0.3), 0.007
 
 
 def _steps(algorithm: Algorithm, stages: Mapping[str, int]) -> dict[str, Step]:
@@ -132,15 +122,15 @@ def _controls() -> dict[str, Control]:
             FEATURES, _steps(features[0], LOOPS), [*features, DESCENT], ("embedding", "pre"), times=3,
         ),
         "series": Control(
-            own_answers(lambda: constructions.autoregression(
+            after_loops(lambda: constructions.autoregression(
                 SERIES.features.matrices(), SERIES.order, SERIES.examples, STEPS, ON_SERIES, SERIES.slope
-            )),
-            SERIES, _steps(series[0], LOOPS), series, ("embedding",), times=3,  # noise is most of a series
+            ), own=True),
+            SERIES, _steps(series[0], AFTER), series, ("pre",), times=5,  # noise is most of a series
         ),
         "chains of thought": Control(
             after_loops(lambda: constructions.chain_of_thought(
                 CHAINS.dim, CHAINS.examples, CHAINS.depth, STEPS, ON_CHAINS
-            )),
+            ), own=True),
             CHAINS, _steps(chains[0], AFTER), chains, ("pre",),
         ),
         "Newton, looped": Control(

@@ -23,8 +23,8 @@ SIZES_TOLD = (
 CONTROLS_TOLD = (
     "Stages that hold a step: how often the instrument keeps it, how often it keeps no other from which it differs (by "
     f"more than a factor, and {SAME:g} of its square), and how often it is sure of another. And stages that hold none: "
-    "at how many it names one. Of the series it is shown the network's own answers: its tokens also hold the latest "
-    "values, which have a part in common with the next, and a read-out of the whole makes use of both."
+    "at how many it names one. Of series and chains it is shown the network's own answers: their tokens also hold the "
+    "latest values, which have a part in common with the next, and a read-out of the whole makes use of both."
 )
 
 
