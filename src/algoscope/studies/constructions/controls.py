@@ -93,7 +93,7 @@ PLAIN = LinearRegression(DIM, EXAMPLES, "ill-conditioned", condition=5.0, rescal
 DESCENT, NEWTON, LISTED = _listed(RATE, ALPHA)
 FEATURES, ON_FEATURES = RepresentationRegression(4, 20), 0.003
 CHAINS, ON_CHAINS = ChainOfThought(10, 30, 2), 0.0034
-SERIES, ON_SERIES = AutoregressiveRepresentation(8, 16, 2, 1, gain=0.2, slope=0.3), 0.0044
+SERIES, ON_SERIES = AutoregressiveRepresentation(8, 16, 2, 1, gain=0.25, slope=0.3), 0.004
 
 
 def _steps(algorithm: Algorithm, stages: Mapping[str, int]) -> dict[str, Step]:
