@@ -16,7 +16,7 @@ has no T at all, and its scores of 1 against ε copy nothing sharply.)
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -37,6 +37,7 @@ from algoscope.models import AlgoFormer
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import Task
 
+Matrix: TypeAlias = Tensor | Sequence[Sequence[float]]
 SHARP = 60.0  # T: how much closer the right token is than any other; e^−60 is far below rounding
 ASIDE = 1000.0  # how much more who is no x looks at the blank token: the others' shares are zero, not only small
 MOST = 600.0
@@ -151,9 +152,9 @@ class Looped(ABC):
             self.network.read_out.weight[:, self.stream[place]] = one(self.stream.size(place))
 
 
-def checked_matrices(matrices: Sequence[Tensor]) -> list[Tensor]:
+def checked_matrices(given: Sequence[Matrix]) -> list[Tensor]:
     """The weights of a representation, which must fit each other."""
-    matrices = [torch.as_tensor(w, dtype=torch.float64) for w in matrices]
+    matrices = [torch.as_tensor(w, dtype=torch.float64) for w in given]
     if not matrices or any(w.ndim != 2 or 0 in w.shape or not w.isfinite().all() for w in matrices):
         raise ValueError("matrices must be at least one matrix of finite numbers, the weights of a representation")
     widths = [matrices[0].shape[1], *(len(w) for w in matrices)]

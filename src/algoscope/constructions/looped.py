@@ -7,10 +7,8 @@ carry them elsewhere.
 
 from collections.abc import Sequence
 
-from torch import Tensor
-
 from algoscope import arguments
-from algoscope.constructions.loop import LARGE, SMALL, Looped, checked_matrices
+from algoscope.constructions.loop import LARGE, SMALL, Looped, Matrix, checked_matrices
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import LinearRegression
 
@@ -84,7 +82,7 @@ def gradient_descent(
 
 
 def representation_regression(
-    matrices: Sequence[Tensor],
+    matrices: Sequence[Matrix],
     examples: int,
     loops: int,
     rate: float,
@@ -98,20 +96,20 @@ def representation_regression(
     `matrices` are those of Φ, first to last, each followed by a leaky ReLU of the given `slope`. Of the layers before
     the loop, the first gathers and each other is a layer of Φ, as the theorem states: L + 1 for L layers.
     """
-    matrices = checked_matrices(matrices)
-    widths = [matrices[0].shape[1], *(len(w) for w in matrices)]
+    weights = checked_matrices(matrices)
+    widths = [weights[0].shape[1], *(len(w) for w in weights)]
     arguments.number("rate", rate, strict=True)
     arguments.number("slope", slope)
     task = LinearRegression(dim=widths[0], examples=examples, targets=targets)
     widest = max(widths[1:])
     written = Pairs(
-        task, 1 + len(matrices), 0, loops, small, large,
+        task, 1 + len(weights), 0, loops, small, large,
         features=(widest, "Φ(x) as far as it is made, at the token of x"), r=(targets, "A Φ(x) − y, at the token of x"),
     )  # fmt: skip
     written.mlp(0, {("r", "y"): -1.0})
-    for k, matrix in enumerate(matrices):
+    for k, matrix in enumerate(weights):
         written.leaky_layer(1 + k, {"features" if k else "x": matrix}, "features", slope)
-    last = 1 + len(matrices)
+    last = 1 + len(weights)
     written.sum_over_examples(last, "features", "r", "r", -rate, size=float(widths[-1]), answerer="features")
     written.read("r")
     return written.network

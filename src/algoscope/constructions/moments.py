@@ -27,22 +27,22 @@ class Term(NamedTuple):
     start: float = 0.0
 
 
-def recursion(dim: int, examples: int, first: float, terms: Sequence[Term]) -> TransformerNetwork:
+def recursion(dim: int, examples: int, first: float, terms: Sequence[Term | tuple[float, ...]]) -> TransformerNetwork:
     """The prediction x·p(S)Xᵀy of the last x, with q_0 = first·x and a layer for each term: k + 2 layers for k terms.
 
     The place `prediction` holds that of q_m after layer m + 2.
     """
     check_sizes(dim, examples, len(terms))
-    terms = [Term(*term) for term in terms]
-    numbers = [first, *(number for term in terms for number in term)]
+    steps = [Term(*term) for term in terms]
+    numbers = [first, *(number for term in steps for number in term)]
     if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers):
         raise ValueError(f"coefficients must be finite numbers, got {numbers}")
     written = Regression(
-        dim, examples, len(terms) + 2, q=(dim, "p(S)x, at the token of x"),
+        dim, examples, len(steps) + 2, q=(dim, "p(S)x, at the token of x"),
         before=(dim, "what q was a layer ago"), change=(dim, "Sq, until it is added"),
     )  # fmt: skip
     written.mlp(0, {("q", "x"): first})
-    for layer, term in enumerate((*terms, Term(keep=1.0)), 1):
+    for layer, term in enumerate((*steps, Term(keep=1.0)), 1):
         told = written.predict(layer, "q")
         written.sum_over_examples(layer, (0, 1), "q", "key", "change", term.apply)
         moved = {("q", "q"): term.keep - 1, ("q", "change"): 1.0, ("q", "before"): term.before, ("q", "x"): term.start}

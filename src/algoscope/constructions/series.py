@@ -8,10 +8,8 @@ takes nothing: the proof filters this in an MLP, here its position says so.
 
 from collections.abc import Sequence
 
-from torch import Tensor
-
 from algoscope import arguments
-from algoscope.constructions.loop import LARGE, SMALL, Looped, checked_matrices
+from algoscope.constructions.loop import LARGE, SMALL, Looped, Matrix, checked_matrices
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import AutoregressiveRepresentation
 
@@ -45,7 +43,7 @@ class Series(Looped):
 
 
 def autoregression(
-    matrices: Sequence[Tensor],
+    matrices: Sequence[Matrix],
     order: int,
     examples: int,
     loops: int,
@@ -59,22 +57,22 @@ def autoregression(
     `matrices` are those of Φ, first to last, each followed by a leaky ReLU. One layer copies, with a head for each of
     `order` tokens, and each other layer before the loop is one of Φ: L + 1 for L, where the theorem states L + 2.
     """
-    matrices = checked_matrices(matrices)
+    weights = checked_matrices(matrices)
     arguments.integer("order", order, 1)
     arguments.number("rate", rate, strict=True)
     arguments.number("slope", slope)
-    dim, rest = divmod(matrices[0].shape[1], order)
+    dim, rest = divmod(weights[0].shape[1], order)
     if rest or not dim:
-        raise ValueError(f"the first of matrices must read {order} values, got {matrices[0].shape[1]} columns")
+        raise ValueError(f"the first of matrices must read {order} values, got {weights[0].shape[1]} columns")
     task = AutoregressiveRepresentation(dim, examples, order)
-    written = Series(task, 1 + len(matrices), loops, small, large, max(len(w) for w in matrices))
+    written = Series(task, 1 + len(weights), loops, small, large, max(len(w) for w in weights))
     written.mlp(0, {("r", "y"): -1.0})
     oldest_first = [f"before {k}" for k in range(order - 1, 0, -1)] + ["token"]
-    given = dict(zip(oldest_first, matrices[0].split(dim, dim=1), strict=True))
-    for k, matrix in enumerate(matrices):
+    given = dict(zip(oldest_first, weights[0].split(dim, dim=1), strict=True))
+    for k, matrix in enumerate(weights):
         written.leaky_layer(1 + k, {"features": matrix} if k else given, "features", slope)
     written.sum_over_examples(
-        1 + len(matrices), "features", "r", "r", -rate, size=float(len(matrices[-1])), answerer="features"
+        1 + len(weights), "features", "r", "r", -rate, size=float(len(weights[-1])), answerer="features"
     )
     written.read("r")
     return written.network

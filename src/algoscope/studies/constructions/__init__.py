@@ -15,7 +15,7 @@ from algoscope.studies.study import Case, Section, Study
 CASES = tuple(Case(subject.name, functools.partial(measure, subject.name)) for subject in SUBJECTS)
 STUDY = Study(
     name="constructions",
-    version=2,
+    version=3,
     about="Theorems say that transformers can run algorithms, and prove it by weights that nobody ships. Here they "
     "are: networks of the same classes as those that are trained, compared step by step with the algorithms, with the "
     "sizes that were stated, and shown to the instrument, which should name them.",

@@ -1,103 +1,202 @@
-"""The constructions as controls of the instrument: here it is known which step each stage holds."""
+"""The constructions as controls of the instrument: here it is known which step each stage holds.
+
+Whether a stage can be named depends on the prompts, so their sizes and the rates were chosen by what the algorithms do
+on them, before any network was shown: neighboring steps should differ by more than a factor, and no few prompts should
+decide alone. Hence covariances with two eigenvalues, many examples, and rates of about 1 over the largest eigenvalue.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from algoscope import algorithms, constructions
 from algoscope.algorithms import Algorithm, OnFeatures
-from algoscope.instrument import identify
-from algoscope.models.transformer import TransformerNetwork
-from algoscope.tasks import ChainOfThought, LinearRegression, RepresentationRegression
+from algoscope.instrument import CONVERGED, Instrument
+from algoscope.models.algoformer import AlgoFormerNetwork
+from algoscope.models.transformer import TransformerNetwork, added
+from algoscope.reading.states import Show
+from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
 from algoscope.tasks.task import Task
+from algoscope.trace import Stage
+from algoscope.verdict import StageVerdict
 
+Step = tuple[str, Stage]  # of an algorithm
 STEPS = 5
-RATE, ALPHA = 0.03, 1e-3  # small enough for nearly all prompts, and large enough for steps to differ
-DESCENT, NEWTON = algorithms.GradientDescent(range(12), rate=RATE), algorithms.Newton(12, start=ALPHA)
-LISTED: list[Algorithm] = [
-    DESCENT,
-    NEWTON,
-    algorithms.ConjugateGradients(3),
-    algorithms.OrdinaryLeastSquares(),
-    algorithms.GradientDescentPlusPlus(8),
-]
+SAME = CONVERGED  # share of a step that no multiple of another explains, up to which they are the same
 
 
 @dataclass(frozen=True)
 class Control:
     """A construction, its task, the algorithms to tell apart, and the step that each of some stages holds.
 
-    `stages` are those shown to the instrument, by default all. Encoders answer at the last token alone.
+    `empty` are stages that hold no step. Encoders answer at the last token alone. `times` as many prompts are compared
+    and fitted as is usual.
     """
 
-    build: Callable[[], TransformerNetwork]
+    show: Callable[[], TransformerNetwork | Show]
     task: Task
-    expected: Mapping[str, tuple[str, int]]
+    expected: Mapping[str, Step]
     listed: Sequence[Algorithm]
+    empty: tuple[str, ...] = ()
     everywhere: bool = False
-    stages: tuple[str, ...] | None = None
+    times: int = 1
 
 
-def _on_features(task: RepresentationRegression | ChainOfThought, rate: float) -> tuple[str, list[Algorithm]]:
-    """Gradient descent at a rate that suits the features, by name, and what else may be run on them."""
-    descent = OnFeatures(algorithms.GradientDescent(range(12), rate=rate), task)
-    others = [OnFeatures(each, task) for each in (algorithms.ConjugateGradients(3), algorithms.OrdinaryLeastSquares())]
-    return descent.name, [descent, *others]
+Build = Callable[[], AlgoFormerNetwork]
 
 
-PLAIN = LinearRegression(dim=3, examples=10)
-FEATURES = RepresentationRegression(dim=3, examples=10)
-CHAINS = ChainOfThought(dim=3, examples=10, depth=2)
-LOOPS = {f"loop {k}": k for k in range(1, STEPS + 1)} | {"post": STEPS}
-SLOW, SLOWER = 0.007, 0.002  # small enough for all prompts
-ON_FEATURES, ON_CHAINS = _on_features(FEATURES, SLOW), _on_features(CHAINS, SLOWER)
-# The series is not among them: its tokens hold the latest values beside the step, and a read-out makes use of both.
-CONTROLS: dict[str, Control] = {
-    "Newton": Control(
-        lambda: constructions.newton(3, 10, STEPS, ALPHA), PLAIN,
-        {f"layer {k + 3}": (NEWTON.name, k) for k in range(STEPS + 1)}, LISTED,
-    ),
-    "gradient descent": Control(
-        lambda: constructions.gradient_descent(3, 10, STEPS, RATE), PLAIN,
-        {stage: (DESCENT.name, k) for stage, k in LOOPS.items()}, LISTED,
-    ),
-    "regression on features": Control(
-        lambda: constructions.representation_regression(FEATURES.features.matrices(), 10, STEPS, SLOW), FEATURES,
-        {stage: (ON_FEATURES[0], k) for stage, k in LOOPS.items()}, [*ON_FEATURES[1], DESCENT],
-    ),
-    "chains of thought": Control(
-        lambda: constructions.chain_of_thought(3, 10, 2, STEPS, SLOWER), CHAINS,
-        {"post": (ON_CHAINS[0], STEPS)}, ON_CHAINS[1], stages=("embedding", "post"),
-    ),
-    "Newton, looped": Control(
-        lambda: constructions.looped_newton(3, 10, STEPS, ALPHA), PLAIN, {"post": (NEWTON.name, STEPS)}, LISTED,
-    ),
-    "decoder": Control(
-        lambda: constructions.decoder_gradient_descent(3, 10, STEPS, RATE), PLAIN, {"post": (DESCENT.name, STEPS)},
-        LISTED, True, ("pre", "post"),
-    ),
-    "Newton, causal": Control(
-        lambda: constructions.causal_newton(3, 10, STEPS, ALPHA), PLAIN,
-        {f"layer {2 * k + 4}": (NEWTON.name, k) for k in range(STEPS + 1)}, LISTED, True,
-        ("layer 2", *(f"layer {2 * k + 4}" for k in range(STEPS + 1))),
-    ),
-}  # fmt: skip
+def after_loops(build: Build, own: bool = False) -> Callable[[], Show]:
+    """What comes after 1, 2, … loops: what these themselves hold need not be a prediction yet.
+
+    With `own`, what the network's own read-out finds there: where the other places of a token also tell something about
+    the target, a read-out of the whole makes use of them.
+    """
+
+    def opened() -> Show:
+        network = build()
+
+        def show(tokens: Tensor) -> dict[str, Tensor]:
+            stream, given = network.begin((network.embedded(tokens.double()),))
+            states = {"pre": added(*stream)}
+            for t, stage in enumerate(AFTER):
+                stream = network.loop(t, stream, given)
+                states[stage] = added(*network.end(stream))
+            seen = {name: state[:, 1:] for name, state in states.items()}  # without the blank token
+            return {name: network.read_out(state) for name, state in seen.items()} if own else seen
+
+        return show
+
+    return opened
 
 
-def named(control: Control, compared: int, fitted: int) -> dict[str, Any]:
+def _listed(rate: float, alpha: float) -> tuple[Algorithm, Algorithm, list[Algorithm]]:
+    """Gradient descent, Newton, and these with what else may be told from them."""
+    descent, newton = algorithms.GradientDescent(range(12), rate=rate), algorithms.Newton(12, start=alpha)
+    others = [algorithms.ConjugateGradients(3), algorithms.OrdinaryLeastSquares()]
+    return descent, newton, [descent, newton, *others, algorithms.GradientDescentPlusPlus(8)]
+
+
+def _on_features(task: Any, rate: float) -> list[Algorithm]:
+    """Gradient descent first."""
+    descent = algorithms.GradientDescent(range(12), rate=rate)
+    others = (algorithms.ConjugateGradients(3), algorithms.OrdinaryLeastSquares())
+    return [OnFeatures(each, task) for each in (descent, *others)]
+
+
+LOOPS = {f"loop {k}": k for k in range(1, STEPS + 1)}
+AFTER = {f"after {name}": k for name, k in LOOPS.items()}
+DIM, EXAMPLES, RATE, ALPHA = 4, 20, 0.011, 1.3e-4
+PLAIN = LinearRegression(DIM, EXAMPLES, "ill-conditioned", condition=5.0, rescale=True)
+DESCENT, NEWTON, LISTED = _listed(RATE, ALPHA)
+FEATURES, ON_FEATURES = RepresentationRegression(4, 20), 0.003
+CHAINS, ON_CHAINS = ChainOfThought(10, 30, 2), 0.0034
+SERIES, ON_SERIES = AutoregressiveRepresentation(8, 16, 2, 1, gain=0.25, slope=0.3), 0.004
+
+
+def _steps(algorithm: Algorithm, stages: Mapping[str, int]) -> dict[str, Step]:
+    return {stage: (algorithm.name, step) for stage, step in stages.items()}
+
+
+def _controls() -> dict[str, Control]:
+    features, chains, series = (
+        _on_features(task, rate) for task, rate in ((FEATURES, ON_FEATURES), (CHAINS, ON_CHAINS), (SERIES, ON_SERIES))
+    )
+    newton_steps = {f"layer {k + 3}": k for k in range(STEPS + 1)}
+    causal_steps = {f"layer {2 * k + 4}": k for k in range(STEPS + 1)}
+    return {
+        "Newton": Control(
+            lambda: constructions.newton(DIM, EXAMPLES, STEPS, ALPHA), PLAIN, _steps(NEWTON, newton_steps), LISTED,
+            ("embedding", "layer 1", "layer 2"),
+        ),
+        "gradient descent": Control(
+            lambda: constructions.gradient_descent(DIM, EXAMPLES, STEPS, RATE), PLAIN, _steps(DESCENT, LOOPS), LISTED,
+            ("embedding", "pre"),
+        ),
+        "regression on features": Control(
+            lambda: constructions.representation_regression(
+                FEATURES.features.matrices(), FEATURES.examples, STEPS, ON_FEATURES
+            ),
+            FEATURES, _steps(features[0], LOOPS), [*features, DESCENT], ("embedding", "pre"), times=3,
+        ),
+        "series": Control(
+            after_loops(lambda: constructions.autoregression(
+                SERIES.features.matrices(), SERIES.order, SERIES.examples, STEPS, ON_SERIES, SERIES.slope
+            ), own=True),
+            SERIES, _steps(series[0], AFTER), series, ("pre",), times=5,  # noise is most of a series
+        ),
+        "chains of thought": Control(
+            after_loops(lambda: constructions.chain_of_thought(
+                CHAINS.dim, CHAINS.examples, CHAINS.depth, STEPS, ON_CHAINS
+            ), own=True),
+            CHAINS, _steps(chains[0], AFTER), chains, ("pre",),
+        ),
+        "Newton, looped": Control(
+            after_loops(lambda: constructions.looped_newton(DIM, EXAMPLES, STEPS, ALPHA)), PLAIN,
+            _steps(NEWTON, AFTER), LISTED, ("pre",),
+        ),
+        "decoder": Control(
+            after_loops(lambda: constructions.decoder_gradient_descent(DIM, EXAMPLES, STEPS, RATE)), PLAIN,
+            _steps(DESCENT, AFTER), LISTED, ("pre",), everywhere=True,
+        ),
+        "Newton, causal": Control(
+            lambda: constructions.causal_newton(DIM, EXAMPLES, STEPS, ALPHA), PLAIN, _steps(NEWTON, causal_steps),
+            LISTED, ("layer 2",), everywhere=True,
+        ),
+    }  # fmt: skip
+
+
+CONTROLS = _controls()
+
+
+def coinciding(instrument: Instrument, step: Step) -> set[Step]:
+    """The steps that a stage with this one may be called, by the traces of the algorithms alone: itself, and those of
+    which a multiple misses no more of it than `SAME`. A method that has converged has the name of what it came to.
+    """
+    name, own = step
+    values = instrument.traces[name].values[instrument.traces[name].stages.index(own)][:, instrument.at].flatten()
+    found = {step}
+    for trace in instrument.traces.values():
+        for stage, other in zip(trace.stages, trace.values[:, :, instrument.at].flatten(1), strict=True):
+            left = 1 - (values @ other).square() / (values.square().sum() * other.square().sum()).clamp(min=1e-300)
+            if bool(left <= SAME):
+                found.add((trace.name, stage))
+    return {instrument.solved.get(each, each) for each in found}
+
+
+@torch.no_grad()
+def named(control: Control, compared: int, fitted: int, seed: int = 0) -> dict[str, Any]:
     """What the instrument says about it, and whether that is so.
 
-    The right step should be among those that it keeps, at best alone; it must never be certain of another.
+    The right step must be among those that it keeps, and all that it keeps must coincide with that. Of stages that hold
+    none it must keep nothing.
     """
-    network, task = control.build(), control.task
-    verdict = identify(
-        network, task, control.listed, compared, fitted, stages=control.stages or network.stages,
-        positions="all" if control.everywhere else task.positions - 1, weights=False,
-    )  # fmt: skip
+    at = "all" if control.everywhere else control.task.positions - 1
+    instrument = Instrument(
+        control.task, control.listed, control.times * compared, control.times * fitted, seed, at, others=()
+    )
+    verdict = instrument.identify(control.show(), stages=(*control.empty, *control.expected), weights=False)
     found = {str(stage.stage): stage for stage in verdict.stages}
-    kept = [stage for stage, step in control.expected.items() if step in found[stage].agreed]
-    alone = [stage for stage in kept if len(found[stage].agreed) == 1]
-    alarms = [stage for stage, said in found.items() if said.certain and stage not in alone]
-    counts = {"kept": len(kept), "alone": len(alone), "expected": len(control.expected), "alarms": len(alarms)}
+    rows = [_judged(instrument, found[stage], step) for stage, step in control.expected.items()]
+    counts = {key: sum(row[key] for row in rows) for key in ("kept", "named")}
+    alarms = sum(bool(found[stage].agreed) for stage in control.empty)
+    wrong = sum(found[stage].certain and not row["named"] for stage, row in zip(control.expected, rows, strict=True))
+    counts |= {"expected": len(rows), "empty": len(control.empty), "alarms": alarms, "wrong": wrong}
     record = verdict.record()
-    return {"named": counts, "verdict": {key: record[key] for key in record if key not in ("controls", "provenance")}}
+    told = {key: record[key] for key in record if key not in ("controls", "provenance")}
+    return {"named": counts, "judged": rows, "verdict": told}
+
+
+def _judged(instrument: Instrument, found: StageVerdict, step: Step) -> dict[str, Any]:
+    """`same` are other steps that coincide with the right one."""
+    right, allowed = instrument.solved.get(step, step), coinciding(instrument, step)
+    kept = right in found.agreed
+    return {
+        "stage": str(found.stage),
+        "step": list(step),
+        "same": [list(each) for each in sorted(allowed - {right}, key=str)],
+        "kept": kept,
+        "named": kept and set(found.agreed) <= allowed,
+    }

@@ -3,6 +3,7 @@
 import altair as alt
 
 from algoscope.report import charts
+from algoscope.studies.constructions.controls import SAME
 from algoscope.studies.constructions.measures import ANATOMY, FEW
 from algoscope.studies.constructions.subjects import SUBJECTS
 from algoscope.studies.plans import Plan, Rows, curves, drawn
@@ -20,9 +21,10 @@ SIZES_TOLD = (
     "of the series, its loop uses two."
 )
 CONTROLS_TOLD = (
-    "Stages that hold a step: how often the instrument keeps it among those that it cannot tell apart, how often it "
-    "keeps it alone, and at how many stages it is sure of another. The series is not among them: its tokens hold the "
-    "latest values beside the step, and a read-out makes use of both."
+    "Stages that hold a step: how often the instrument keeps it, how often it keeps no other from which it differs (by "
+    f"more than a factor, and {SAME:g} of its square), and how often it is sure of another. And stages that hold none: "
+    "at how many it names one. Of series and chains it is shown the network's own answers: their tokens also hold the "
+    "latest values, which have a part in common with the next, and a read-out of the whole makes use of both."
 )
 
 
@@ -99,15 +101,15 @@ def tables(numbers: Numbers) -> list[Table]:
     controls = [
         (
             name,
-            *(f"{found['named'][part]} of {found['named']['expected']}" for part in ("kept", "alone")),
-            found["named"]["alarms"],
+            *(f"{found['named'][part]} of {found['named']['expected']}" for part in ("kept", "named", "wrong")),
+            f"{found['named']['alarms']} of {found['named']['empty']}",
         )
         for name, found in measured.items()
         if "named" in found
     ]
     columns = ("model", "source", "dimensions", "steps", *PARTS, "stated", "heads", "width")
     made = [Table("How large they are", SIZES_TOLD, columns, sizes)]
-    columns = ("model", "kept", "alone", "false alarms")
+    columns = ("model", "kept", "named", "sure of another", "false alarms")
     made.append(Table("Does the instrument name them?", CONTROLS_TOLD, columns, controls))
     if SHOWN in measured:
         table = measured[SHOWN]["anatomy"]
