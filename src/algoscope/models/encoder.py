@@ -1,0 +1,66 @@
+"""From a picture to a few numbers: two convolutions and a perceptron, as LeNet has (LeCun et al. 1998)."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from algoscope import arguments
+from algoscope.models.network import Linear, draw_linear, draw_normal
+
+CHANNELS, HIDDEN = (32, 64), 128  # as published for numbers of three digits
+SMALLEST = 4  # pixels that two halvings leave one of
+
+
+def check_picture(picture: tuple[int, int] | None, features: int) -> None:
+    arguments.integer("features", features, 1)
+    if picture is not None:
+        if not isinstance(picture, tuple | list) or len(picture) != 2:
+            raise ValueError(f"picture must be a height and a width, or None, got {picture!r}")
+        for side in picture:
+            arguments.integer("picture", side, SMALLEST)
+
+
+class Encoder(nn.Module):
+    """Turns tokens that are pictures, one row of pixels after the other, into tokens of a few `features`."""
+
+    def __init__(self, picture: tuple[int, int], inputs: int, features: int, generator: torch.Generator) -> None:
+        super().__init__()
+        height, width = self.picture = picture
+        if inputs != height * width:
+            raise ValueError(
+                f"picture must have as many pixels as tokens have inputs, {inputs}; got {height} x {width}"
+            )
+        first, second = CHANNELS
+        self.first, self.second = Convolution(1, first, generator), Convolution(first, second, generator)
+        self.hidden, self.last = Linear(second * (height // 4) * (width // 4), HIDDEN), Linear(HIDDEN, features)
+        for layer in (self.hidden, self.last):
+            draw_linear(layer, generator)
+
+    def forward(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "*batch length features"]:
+        members = tokens.shape[: self.last.weight.ndim - 2]
+        images = tokens.reshape(*members, -1, 1, *self.picture)
+        state = halved(self.second(halved(self.first(images))))
+        return self.last(self.hidden(state.reshape(*tokens.shape[:-1], -1)).relu())
+
+
+class Convolution(nn.Module):
+    """Of three by three pixels, for one network or for each member of a population."""
+
+    def __init__(self, inputs: int, outputs: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.empty(outputs, inputs, 3, 3)), nn.Parameter(torch.zeros(outputs))
+        draw_normal(self.weight, math.sqrt(2 / (9 * inputs)), generator)  # what a ReLU halves is doubled before
+
+    def forward(self, images: Float[Tensor, "*members images inputs height width"]) -> Tensor:
+        if self.weight.ndim == 4:
+            return functional.conv2d(images, self.weight, self.bias, padding=1)
+        alone = zip(images, self.weight, self.bias, strict=True)
+        return torch.stack([functional.conv2d(*own, padding=1) for own in alone])
+
+
+def halved(images: Float[Tensor, "*members images channels height width"]) -> Tensor:
+    """The larger numbers of each two by two pixels, where they are positive."""
+    return functional.max_pool2d(images.relu().flatten(0, -4), 2).unflatten(0, images.shape[:-3])
