@@ -10,12 +10,13 @@ from torch.nn import functional
 from algoscope import arguments
 from algoscope.models.network import Linear, draw_linear, draw_normal
 
-CHANNELS, HIDDEN = (32, 64), 128  # as published for numbers of three digits
+HIDDEN = 128  # as published for numbers of three digits
 SMALLEST = 4  # pixels that two halvings leave one of
 
 
-def check_picture(picture: tuple[int, int] | None, features: int) -> None:
+def check_picture(picture: tuple[int, int] | None, features: int, channels: int) -> None:
     arguments.integer("features", features, 1)
+    arguments.integer("channels", channels, 1)
     if picture is not None:
         if not isinstance(picture, tuple | list) or len(picture) != 2:
             raise ValueError(f"picture must be a height and a width, or None, got {picture!r}")
@@ -24,18 +25,22 @@ def check_picture(picture: tuple[int, int] | None, features: int) -> None:
 
 
 class Encoder(nn.Module):
-    """Turns tokens that are pictures, one row of pixels after the other, into tokens of a few `features`."""
+    """Turns tokens that are pictures, one row of pixels after the other, into tokens of a few `features`.
 
-    def __init__(self, picture: tuple[int, int], inputs: int, features: int, generator: torch.Generator) -> None:
+    The first convolution has so many `channels`, and the second twice as many.
+    """
+
+    def __init__(
+        self, picture: tuple[int, int], inputs: int, features: int, channels: int, generator: torch.Generator
+    ) -> None:
         super().__init__()
         height, width = self.picture = picture
         if inputs != height * width:
             raise ValueError(
                 f"picture must have as many pixels as tokens have inputs, {inputs}; got {height} x {width}"
             )
-        first, second = CHANNELS
-        self.first, self.second = Convolution(1, first, generator), Convolution(first, second, generator)
-        self.hidden, self.last = Linear(second * (height // 4) * (width // 4), HIDDEN), Linear(HIDDEN, features)
+        self.first, self.second = Convolution(1, channels, generator), Convolution(channels, 2 * channels, generator)
+        self.hidden, self.last = Linear(2 * channels * (height // 4) * (width // 4), HIDDEN), Linear(HIDDEN, features)
         for layer in (self.hidden, self.last):
             draw_linear(layer, generator)
 
@@ -44,6 +49,13 @@ class Encoder(nn.Module):
         images = tokens.reshape(*members, -1, 1, *self.picture)
         state = halved(self.second(halved(self.first(images))))
         return self.last(self.hidden(state.reshape(*tokens.shape[:-1], -1)).relu())
+
+
+def encoder(
+    picture: tuple[int, int] | None, inputs: int, features: int, channels: int, generator: torch.Generator
+) -> Encoder | None:
+    """None where tokens are no pictures."""
+    return None if picture is None else Encoder(picture, inputs, features, channels, generator)
 
 
 class Convolution(nn.Module):

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from algoscope import arguments
-from algoscope.models.encoder import Encoder, check_picture
+from algoscope.models.encoder import check_picture, encoder
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 from algoscope.models.transformer import INITIAL, Block, Transformer, added
 
@@ -39,8 +39,8 @@ class Index(Model):
 
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise look-ups and sorting are hard.
-    Tokens that are pictures, of the height and width `picture`, first become `features` by an encoder: these are all
-    that is stored, asked and compared.
+    Tokens that are pictures, of the height and width `picture`, first become `features` by an encoder whose first
+    convolution has `channels`: these are all that is stored, asked and compared.
 
     Ablations: an order that is not `ordered` by training, and query networks that are not `adaptive`, so that they see
     the query alone.
@@ -63,6 +63,7 @@ class Index(Model):
     adaptive: bool = True
     picture: tuple[int, int] | None = None
     features: int = 1
+    channels: int = 32
 
     def __post_init__(self) -> None:
         arguments.integer("lookups", self.lookups, 1)
@@ -76,7 +77,7 @@ class Index(Model):
         for name in ("shared", "noisy", "ordered", "adaptive"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        check_picture(self.picture, self.features)
+        check_picture(self.picture, self.features, self.channels)
         self.transformer()
 
     def transformer(self) -> Transformer:
@@ -100,8 +101,8 @@ class IndexNetwork(Network):
     def __init__(self, model: Index, inputs: int, points: int, queries: int, generator: torch.Generator) -> None:
         super().__init__()
         self.model, self.points, places = model, points, points + model.slots
-        self.encoder = Encoder(model.picture, inputs, model.features, generator) if model.picture else None
-        inputs = model.features if self.encoder else inputs
+        self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
+        inputs = inputs if self.encoder is None else model.features
         self.read_in, self.norm, self.read_out = Linear(inputs, model.width), Norm(model.width), Linear(model.width, 1)
         draw_linear(self.read_in, generator)
         draw_linear(self.read_out, generator)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope import arguments
-from algoscope.models.encoder import Encoder, check_picture
+from algoscope.models.encoder import check_picture, encoder
 from algoscope.models.index import Asker, weigh
 from algoscope.models.network import Model, Network
 
@@ -26,7 +26,8 @@ class LearnedSketch(Model):
     the item and what was read so far, and one says the count from all that was read. Each is a perceptron of two hidden
     layers. Choices are soft and noisy in training, as those of an `Index`, and hard otherwise.
 
-    Items that are pictures, of the height and width `picture`, are first turned into `features`.
+    Items that are pictures, of the height and width `picture`, are first turned into `features` by an
+    encoder whose first convolution has `channels`.
 
     What networks that read say is added to where the item was written, and the count to the mean of what was read.
     """
@@ -38,6 +39,7 @@ class LearnedSketch(Model):
     noisy: bool = True
     picture: tuple[int, int] | None = None
     features: int = 1
+    channels: int = 32
 
     def __post_init__(self) -> None:
         arguments.integer("cells", self.cells, 1)
@@ -46,7 +48,7 @@ class LearnedSketch(Model):
         arguments.number("temperature", self.temperature, strict=True)
         if not isinstance(self.noisy, bool):
             raise ValueError(f"noisy must be True or False, got {self.noisy!r}")
-        check_picture(self.picture, self.features)
+        check_picture(self.picture, self.features, self.channels)
 
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "SketchNetwork":
         return SketchNetwork(self, inputs, outputs, length, generator)
@@ -60,8 +62,8 @@ class SketchNetwork(Network):
     ) -> None:
         super().__init__()
         self.model, cells, many = model, model.cells, model.accesses
-        self.encoder = Encoder(model.picture, inputs, model.features, generator) if model.picture else None
-        inputs = model.features if self.encoder else inputs
+        self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
+        inputs = inputs if self.encoder is None else model.features
         writer = Asker(inputs, model.hidden, many * (cells + 1), generator)
         with torch.no_grad():
             writer.last.weight[: many * cells] *= DECIDED
