@@ -27,7 +27,8 @@ def check_picture(picture: tuple[int, int] | None, features: int, channels: int)
 class Encoder(nn.Module):
     """Turns tokens that are pictures, one row of pixels after the other, into tokens of a few `features`.
 
-    The first convolution has so many `channels`, and the second twice as many.
+    The first convolution has so many `channels`, and the second twice as many. Several features are divided by their
+    root mean square, so that they stay of size 1; a single one cannot be.
     """
 
     def __init__(
@@ -48,7 +49,8 @@ class Encoder(nn.Module):
         members = tokens.shape[: self.last.weight.ndim - 2]
         images = tokens.reshape(*members, -1, 1, *self.picture)
         state = halved(self.second(halved(self.first(images))))
-        return self.last(self.hidden(state.reshape(*tokens.shape[:-1], -1)).relu())
+        features = self.last(self.hidden(state.reshape(*tokens.shape[:-1], -1)).relu())
+        return functional.rms_norm(features, features.shape[-1:]) if features.shape[-1] > 1 else features
 
 
 def encoder(

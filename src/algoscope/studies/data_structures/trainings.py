@@ -129,14 +129,14 @@ def laptop() -> Sequence[Training | Case]:
         one(
             NUMBERS,
             NumberSearch(15, 30, queries=QUERIES, digits=2),
-            replace(ours, picture=(8, 16), features=FEATURES, channels=8),
+            replace(ours, picture=(8, 16), features=FEATURES, channels=16),
             **settings,
             batch=16,
         ),
         one(
             HITTERS,
             NumberStream(20, 30, digits=2),
-            replace(sketch, picture=(8, 16), features=FEATURES, channels=8),
+            replace(sketch, picture=(8, 16), features=FEATURES, channels=16),
             **settings,
             batch=16,
         ),
