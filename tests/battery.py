@@ -164,13 +164,13 @@ INDEXES: list[Model] = [  # networks that store points and look them up
     Index(lookups=3, layers=1, heads=2, width=8, hidden=16, address="pointer", shared=True),
     Index(lookups=2, slots=1, layers=1, heads=2, width=8, hidden=16, address="pointer", pointer=2),
     Index(lookups=2, layers=0, heads=2, width=8, hidden=16, shared=True, adaptive=False, noisy=False, ordered=False),
-    Index(lookups=2, layers=1, heads=2, width=8, hidden=16, picture=(8, 16), features=2),
+    Index(lookups=2, layers=1, heads=2, width=8, hidden=16, picture=(8, 16), features=2, channels=4),
 ]
 
 COUNTERS: list[Model] = [  # networks that count the items of a stream
     LearnedSketch(cells=4, hidden=16),
     LearnedSketch(cells=3, accesses=2, hidden=8, temperature=1.0, noisy=False),
-    LearnedSketch(cells=3, hidden=8, picture=(8, 24)),
+    LearnedSketch(cells=3, hidden=8, picture=(8, 24), channels=4),
 ]
 
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from algoscope import arguments
-from algoscope.models.network import Linear, draw_linear, draw_normal
+from algoscope.models.network import Linear, draw_linear
 
 HIDDEN = 128  # as published for numbers of three digits
 SMALLEST = 4  # pixels that two halvings leave one of
@@ -27,8 +27,8 @@ def check_picture(picture: tuple[int, int] | None, features: int, channels: int)
 class Encoder(nn.Module):
     """Turns tokens that are pictures, one row of pixels after the other, into tokens of a few `features`.
 
-    The first convolution has so many `channels`, and the second twice as many. Several features are divided by their
-    root mean square, so that they stay of size 1; a single one cannot be.
+    The first convolution has so many `channels`, and the second twice as many. The last layer has weights of size 1 and
+    divides by the root of its inputs: steps of a training that suits the rest are then short enough for a feature.
     """
 
     def __init__(
@@ -41,16 +41,17 @@ class Encoder(nn.Module):
                 f"picture must have as many pixels as tokens have inputs, {inputs}; got {height} x {width}"
             )
         self.first, self.second = Convolution(1, channels, generator), Convolution(channels, 2 * channels, generator)
-        self.hidden, self.last = Linear(2 * channels * (height // 4) * (width // 4), HIDDEN), Linear(HIDDEN, features)
-        for layer in (self.hidden, self.last):
-            draw_linear(layer, generator)
+        self.hidden = Linear(2 * channels * (height // 4) * (width // 4), HIDDEN)
+        self.last = Linear(HIDDEN, features, exact=True)
+        draw_linear(self.hidden, generator)
+        draw_linear(self.last, generator, deviation=1.0)
 
     def forward(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "*batch length features"]:
         members = tokens.shape[: self.last.weight.ndim - 2]
         images = tokens.reshape(*members, -1, 1, *self.picture)
         state = halved(self.second(halved(self.first(images))))
-        features = self.last(self.hidden(state.reshape(*tokens.shape[:-1], -1)).relu())
-        return functional.rms_norm(features, features.shape[-1:]) if features.shape[-1] > 1 else features
+        state = self.hidden(state.reshape(*tokens.shape[:-1], -1)).relu()
+        return self.last(state.to(tokens.dtype) / math.sqrt(HIDDEN))
 
 
 def encoder(
@@ -65,13 +66,16 @@ class Convolution(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.empty(outputs, inputs, 3, 3)), nn.Parameter(torch.zeros(outputs))
-        draw_normal(self.weight, math.sqrt(2 / (9 * inputs)), generator)  # what a ReLU halves is doubled before
+        self.patches = Linear(9 * inputs, outputs)  # as a matrix, which an optimizer knows how to move
+        draw_linear(self.patches, generator, math.sqrt(2 / (9 * inputs)))  # what a ReLU halves is doubled before
 
     def forward(self, images: Float[Tensor, "*members images inputs height width"]) -> Tensor:
-        if self.weight.ndim == 4:
-            return functional.conv2d(images, self.weight, self.bias, padding=1)
-        alone = zip(images, self.weight, self.bias, strict=True)
+        weight, bias = self.patches.weight, self.patches.bias
+        weight = weight.unflatten(-1, (images.shape[-3], 3, 3))
+        images = images.to(weight.dtype)
+        if weight.ndim == 4:
+            return functional.conv2d(images, weight, bias, padding=1)
+        alone = zip(images, weight, bias, strict=True)
         return torch.stack([functional.conv2d(*own, padding=1) for own in alone])
 
 

@@ -35,7 +35,6 @@ PLANE, PLANE_HARD, SPHERE = "2D uniform", "2D hard", "30D sphere"
 NOISELESS, FROZEN, BLIND = "without noise", "frozen order", "queries that see no reads"
 STREAM, FIXED, LARGE = "Zipf stream", "Zipf stream, fixed ranks", "500 points, pointers"
 NUMBERS, HITTERS, PROBE = "pictures of numbers", "stream of pictures", "30D sphere, 8 points, 1 look-up"
-FEATURES = 4  # that a picture becomes; the published 1 often does not learn at all (docs/log.md)
 MNIST = os.environ.get("ALGOSCOPE_MNIST")
 QUERIES = 16  # for each set of points: with 64 sets a step learns from 1,024 queries, as the paper's
 
@@ -74,10 +73,10 @@ def pictures(
     search: str, stream: str, model: Index, settings: Mapping[str, Any], folder: str | None = None
 ) -> list[Training]:
     """A search among numbers and a stream of them, both seen as pictures of three digits, at the published sizes."""
-    seen: dict[str, Any] = {"picture": height_and_width(3, folder), "features": FEATURES}
+    seen = height_and_width(3, folder)
     return [
-        one(search, NumberSearch(50, queries=QUERIES, folder=folder), replace(model, **seen), **settings),
-        one(stream, NumberStream(100, 100, folder=folder), LearnedSketch(cells=16, **seen), **settings),
+        one(search, NumberSearch(50, queries=QUERIES, folder=folder), replace(model, picture=seen), **settings),
+        one(stream, NumberStream(100, 100, folder=folder), LearnedSketch(cells=16, picture=seen), **settings),
     ]
 
 
@@ -92,13 +91,13 @@ def smoke() -> Sequence[Training | Case]:
         one(
             NUMBERS,
             NumberSearch(8, 20, queries=4, digits=2),
-            replace(tiny, picture=(8, 16), features=FEATURES, channels=2),
+            replace(tiny, picture=(8, 16), channels=2),
             **settings,
         ),
         one(
             HITTERS,
             NumberStream(10, 8, digits=2),
-            LearnedSketch(cells=4, hidden=8, picture=(8, 16), features=FEATURES, channels=2),
+            LearnedSketch(cells=4, hidden=8, picture=(8, 16), channels=2),
             **settings,
         ),
         one(PROBE, SphereSearch(4, dim=3, queries=4), replace(tiny, lookups=1), **settings),
@@ -129,14 +128,14 @@ def laptop() -> Sequence[Training | Case]:
         one(
             NUMBERS,
             NumberSearch(15, 30, queries=QUERIES, digits=2),
-            replace(ours, picture=(8, 16), features=FEATURES, channels=16),
+            replace(ours, picture=(8, 16), channels=16),
             **settings,
             batch=16,
         ),
         one(
             HITTERS,
             NumberStream(20, 30, digits=2),
-            replace(sketch, picture=(8, 16), features=FEATURES, channels=16),
+            replace(sketch, picture=(8, 16), channels=16),
             **settings,
             batch=16,
         ),
