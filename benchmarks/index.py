@@ -138,7 +138,7 @@ def _recorded(network: IndexNetwork, asked: Tensor, stored: Tensor) -> Callable[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", choices=["smoke", "paper"], default="paper")
-    parser.add_argument("--seconds", type=float, default=4.0, help="of each measurement of training")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement of training")
     parser.add_argument("--device", help="such as cpu or cuda; by default a GPU if there is one")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
