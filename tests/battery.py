@@ -27,6 +27,8 @@ from algoscope.tasks import (
     Connectivity,
     HardSearch,
     LinearRegression,
+    NumberSearch,
+    NumberStream,
     RepresentationRegression,
     SphereSearch,
     Task,
@@ -71,6 +73,7 @@ SEARCHES: list[Task] = [
     HardSearch(size=15, queries=2),
     HardSearch(size=6, dim=2),
     ZipfSearch(size=5, universe=12, queries=2),
+    NumberSearch(size=6, universe=20, queries=2, digits=2),
     SphereSearch(size=7, dim=4),
     VectorSearch(VECTORS, size=8, dim=3, queries=2),
 ]
@@ -78,6 +81,7 @@ SEARCHES: list[Task] = [
 STREAMS: list[Task] = [
     ZipfStream(universe=20, items=12),
     ZipfStream(universe=3, items=1, exponent=0.0, ranks="fixed"),
+    NumberStream(universe=12, items=9, split="test"),
 ]
 
 ALGORITHMS: list[Algorithm] = [
@@ -118,6 +122,7 @@ LINE_SEARCHES: list[Algorithm] = [  # for points with one coordinate
     ag.algorithms.InterpolationSearch(lookups=4, low=0.5, high=12.5),
     ag.algorithms.Treap(lookups=4, universe=12),
     ag.algorithms.Buckets(lookups=2, buckets=4),
+    ag.algorithms.RangeCells(lookups=3, count=1),
 ]
 
 CELL_SEARCHES: list[Algorithm] = [  # for points with any number of coordinates
@@ -159,12 +164,23 @@ INDEXES: list[Model] = [  # networks that store points and look them up
     Index(lookups=3, layers=1, heads=2, width=8, hidden=16, address="pointer", shared=True),
     Index(lookups=2, slots=1, layers=1, heads=2, width=8, hidden=16, address="pointer", pointer=2),
     Index(lookups=2, layers=0, heads=2, width=8, hidden=16, shared=True, adaptive=False, noisy=False, ordered=False),
+    Index(lookups=2, layers=1, heads=2, width=8, hidden=16, picture=(8, 16), features=2, channels=4),
 ]
 
 COUNTERS: list[Model] = [  # networks that count the items of a stream
     LearnedSketch(cells=4, hidden=16),
     LearnedSketch(cells=3, accesses=2, hidden=8, temperature=1.0, noisy=False),
+    LearnedSketch(cells=3, hidden=8, picture=(8, 24), channels=4),
 ]
+
+
+def task_for(model: Model) -> Task:
+    """A small task that a network of INDEXES or COUNTERS can be trained on."""
+    pictures = bool(getattr(model, "picture", None))
+    if isinstance(model, LearnedSketch):
+        return STREAMS[2] if pictures else STREAMS[0]
+    return NumberSearch(size=6, universe=20, queries=3, digits=2) if pictures else UniformSearch(size=6, queries=3)
+
 
 INPUTS, OUTPUTS, LENGTH = 3, 2, 6  # of the networks that are built to be checked
 
@@ -311,6 +327,9 @@ REGRESSIONS = [algorithm for algorithm in ALGORITHMS if algorithm.family == "reg
 
 def form(model: Model) -> tuple[int, int, int]:
     """Inputs, outputs and length of the network that is built to be checked."""
+    if getattr(model, "picture", None):
+        height, width = getattr(model, "picture")  # noqa: B009 - as below
+        return height * width, OUTPUTS, LENGTH
     return (LENGTH, LENGTH, LENGTH) if isinstance(model, Disentangled) else (INPUTS, OUTPUTS, LENGTH)
 
 
@@ -455,7 +474,7 @@ def check_causality(model: Model) -> None:
     network, tokens = scrambled(model), draw_tokens(3, LENGTH, inputs=form(model)[0])
     outputs = network(tokens)
     for t in range(1, LENGTH):
-        changed = torch.cat((tokens[:, :t], draw_tokens(3, LENGTH - t, seed=2)), dim=1)
+        changed = torch.cat((tokens[:, :t], draw_tokens(3, LENGTH - t, seed=2, inputs=form(model)[0])), dim=1)
         torch.testing.assert_close(network(changed)[:, :t], outputs[:, :t], rtol=1e-12, atol=1e-12)
         torch.testing.assert_close(network(tokens[:, :t]), outputs[:, :t], rtol=1e-12, atol=1e-12)
 
@@ -473,7 +492,7 @@ MODEL_CHECKS = [
 
 def check_index(model: Model) -> None:
     """Hard look-ups without noise, soft ones with it; the states that were asked for, and no others."""
-    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH, inputs=form(model)[0])
     assert isinstance(network, IndexNetwork)
     queries, places = network.noise[1:]
     assert queries == LENGTH - OUTPUTS
@@ -502,7 +521,7 @@ def check_index(model: Model) -> None:
 
 def check_counter(model: Model) -> None:
     """Each item adds to as many cells as it may, and hard reads are of one cell; any length will do."""
-    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH, inputs=form(model)[0])
     noise = torch.rand(3, *network.noise, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     for given in ({}, {"noise": noise}):
         outputs = network(tokens, **given)
@@ -532,7 +551,7 @@ COUNTER_CHECKS = [
 
 def check_equivariance(model: Model) -> None:
     """An index has no use for the order in which points come."""
-    network, tokens = scrambled(model), draw_tokens(3, LENGTH)
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH, inputs=form(model)[0])
     turned = torch.cat((tokens[:, :OUTPUTS].flip(1), tokens[:, OUTPUTS:]), dim=1)
     torch.testing.assert_close(network(turned), network(tokens).flip(-1), rtol=1e-9, atol=1e-9)
 

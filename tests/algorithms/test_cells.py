@@ -5,10 +5,10 @@ import pytest
 import torch
 from sklearn.cluster import KMeans
 
-from algoscope.algorithms import IterativeQuantization, KMeansCells, SimHash
+from algoscope.algorithms import IterativeQuantization, KMeansCells, RangeCells, SimHash
 from algoscope.algorithms.cells import Cells, code, means, placed, quantizer
 from algoscope.matching import found
-from algoscope.tasks import SphereSearch
+from algoscope.tasks import NumberSearch, SphereSearch
 from algoscope.trace import Prompts
 
 SPHERE = SphereSearch(size=100, dim=30, queries=4)
@@ -124,6 +124,8 @@ def test_equal_points_are_stored_all_the_same():
     ("kind", "bad", "message"),
     [
         (SimHash, {"bits": 0}, "bits must be an integer >= 1"),
+        (RangeCells, {"count": 0}, "count must be an integer >= 1"),
+        (RangeCells, {"low": 1.0}, "low must be less than high, got 1.0 and 1.0"),
         (KMeansCells, {"count": 0}, "count must be an integer >= 1"),
         (KMeansCells, {"count": 3, "centers": [[0.0, 1.0]]}, "centers must be a matrix 3 x dim, got shape"),
         (KMeansCells, {"count": 1, "centers": [[float("nan")]]}, "centers must hold finite numbers"),
@@ -143,5 +145,22 @@ def test_what_does_not_fit_the_points_is_named():
         IterativeQuantization(bits=4, basis=None).assign(prompts.x[:, :9], prompts.x[:, 9:])
     with pytest.raises(ValueError, match="centers must be for points of 3 coordinates, got 2"):
         KMeansCells(count=1, centers=[[0.0, 1.0]]).trace(prompts)
+    with pytest.raises(ValueError, match="needs points with one coordinate, got 3"):
+        RangeCells(count=2).trace(prompts)
     with pytest.raises(ValueError, match="seed must be an integer >= 0"):
         SimHash(bits=1, seed=-1).trace(prompts)
+
+
+def test_ranges_of_numbers_are_as_good_as_others_found():
+    """Published at 76.2, simulated elsewhere at 79 to 81."""
+    task = NumberSearch(size=50, universe=200, queries=4)
+    trace = RangeCells(lookups=7, count=8, low=-0.5, high=199.5).trace(task.sample(1000, seed=0))
+    assert 100 * float(found(trace)[-1].double().mean()) == pytest.approx(80, abs=2.5)
+
+
+def test_ranges_are_equal():
+    points = torch.linspace(-0.99, 0.99, 12, dtype=torch.float64)[None, :, None]
+    queries = torch.tensor([[[-7.0], [-1.0], [0.0], [0.49], [0.51], [9.0]]], dtype=torch.float64)
+    cells, asked = RangeCells(count=4).assign(points, queries)
+    assert cells.tolist() == [[k // 3 for k in range(12)]]
+    assert asked.tolist() == [[0, 0, 2, 2, 3, 3]]

@@ -136,14 +136,12 @@ def test_an_order_that_is_not_trained_stays_as_it_is(ordered):
         assert torch.equal(before[name], after[name]) != ordered
 
 
-MEMBERS = [Member(UniformSearch(6, queries=3), seed, rate) for seed, rate in ((0, 1e-3), (1, 2e-3), (0, 5e-4))]
-
-
 @pytest.mark.parametrize("model", battery.INDEXES, ids=str)
 def test_a_member_equals_the_same_model_trained_alone(model):
     """Noise and all: every member draws what it would draw alone."""
     settings = Settings(steps=10, batch=8, precision="fp64", curriculum=None, log_every=10)
-    runs = [Population(model, members, settings, CPU) for members in (MEMBERS, *([member] for member in MEMBERS))]
+    every = [Member(battery.task_for(model), seed, rate) for seed, rate in ((0, 1e-3), (1, 2e-3), (0, 5e-4))]
+    runs = [Population(model, members, settings, CPU) for members in (every, *([member] for member in every))]
     for population in runs:
         for _ in range(10):
             population.step()
@@ -158,7 +156,7 @@ def test_hard_look_ups_of_a_population_are_those_of_its_members(model):
     networks = [battery.scrambled(model, seed) for seed in range(3)]
     each = [dict(network.named_parameters()) for network in networks]
     stacked = {name: torch.stack([own[name] for own in each]).detach() for name in each[0]}
-    tokens = battery.draw_tokens(3, 4, battery.LENGTH)
+    tokens = battery.draw_tokens(3, 4, battery.LENGTH, inputs=battery.form(model)[0])
     together = functional_call(networks[0], stacked, (tokens,))
     for outputs, network, own in zip(together, networks, tokens, strict=True):
         torch.testing.assert_close(outputs, network(own), rtol=1e-12, atol=1e-12)

@@ -22,7 +22,7 @@ def test_battery(model, check):
 @pytest.mark.parametrize("model", battery.COUNTERS, ids=str)
 def test_the_memory_holds_what_was_written_before(model):
     """One item after the other, as a stream is met: read, say the count, and only then write."""
-    network, tokens = battery.scrambled(model), battery.draw_tokens(2, battery.LENGTH)
+    network, tokens = battery.scrambled(model), battery.draw_tokens(2, battery.LENGTH, inputs=battery.form(model)[0])
     outputs, states = network.run(tokens, network.stages)
     for b in range(2):
         memory = torch.zeros(network.noise[2], dtype=torch.float64)
@@ -35,7 +35,7 @@ def test_the_memory_holds_what_was_written_before(model):
 
 @pytest.mark.parametrize("model", battery.COUNTERS, ids=str)
 def test_a_member_equals_the_same_model_trained_alone(model):
-    members = [Member(battery.STREAMS[0], seed, 1e-3) for seed in (0, 1)]
+    members = [Member(battery.task_for(model), seed, 1e-3) for seed in (0, 1)]
     settings = Settings(steps=10, batch=4, precision="fp64", curriculum=None, log_every=10)
     runs = [Population(model, own, settings, CPU) for own in (members, members[:1], members[1:])]
     for population in runs:

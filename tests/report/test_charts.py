@@ -50,3 +50,12 @@ def test_a_matrix_is_drawn_entry_by_entry(tmp_path):
     (file,) = charts.save(charts.matrix(entries, "W", "weight", largest=1.0), tmp_path / "matrix", ["svg"])
     cells = re.findall(r'aria-label="[^"]*weight: [^"]*"', file.read_text())
     assert len(cells) == len(entries)
+
+
+def test_a_scatter_has_a_dot_for_each_record():
+    rows = [{"series": place, "x": 0.1 * place, "y": -0.2 * place} for place in range(8)]
+    found = charts.scatter(rows, "one", "other", "title", "place").to_dict()
+    (layer,) = found["layer"]
+    assert layer["mark"]["type"] == "circle"
+    assert [layer["encoding"][axis]["title"] for axis in ("x", "y")] == ["one", "other"]
+    assert layer["encoding"]["color"]["field"] == "series"

@@ -13,7 +13,8 @@ from algoscope.reading import in_place, lookups, order
 from algoscope.studies import study
 from algoscope.studies.data_structures.controls import CONTROL, controls, written_binary_search
 from algoscope.studies.data_structures.findings import controls_right, is_called, loses, most_space
-from algoscope.studies.data_structures.measures import agreement, first_reads, measure_search, neighbors, splits, table
+from algoscope.studies.data_structures.intervals import table
+from algoscope.studies.data_structures.measures import agreement, first_reads, measure_search, neighbors, splits
 from algoscope.studies.data_structures.published import numbers, value
 from algoscope.studies.data_structures.references import BINARY, INTERPOLATION, MINIMUM, MODEL, TREE, searches
 from algoscope.studies.data_structures.streams import SEEDS, measure_stream

@@ -34,16 +34,28 @@ def test_drawing_never_waits_for_the_device(task):
     assert tokens.shape == (4, task.length, task.inputs)
 
 
-PAIRS = [*((model, TASK) for model in battery.INDEXES), *((model, battery.STREAMS[0]) for model in battery.COUNTERS)]
-
-
-@pytest.mark.parametrize(("model", "task"), PAIRS, ids=str)
+@pytest.mark.parametrize("model", [*battery.INDEXES, *battery.COUNTERS], ids=str)
 @pytest.mark.parametrize("members", [1, 2])
-def test_a_step_never_waits_for_the_device(model, task, members):
+def test_a_step_never_waits_for_the_device(model, members):
     settings = Settings(steps=10, batch=4, curriculum=None)
-    population = Population(model, [Member(task, seed) for seed in range(members)], settings, CPU)
+    population = Population(model, [Member(battery.task_for(model), seed) for seed in range(members)], settings, CPU)
     with FakeTensorMode(allow_non_fake_inputs=True):
         population.step()
+
+
+@pytest.mark.parametrize("model", [battery.INDEXES[-1], battery.COUNTERS[-1]], ids=str)
+def test_pictures_are_encoded_in_16_bits_and_their_features_are_not(model):
+    settings = Settings(steps=4, batch=4, precision="bf16", curriculum=None)
+    population = Population(model, [Member(battery.task_for(model), seed) for seed in (0, 1)], settings, CPU)
+    population.step()
+    assert bool(population.state.losses[0].isfinite().all())
+    tensors = population.layout.tensors(population.layout.low_and_high(population.state.parameters))
+    kinds = {name: tensor.dtype for name, tensor in tensors.items() if name.startswith("encoder.")}
+    exact = {name for name, kind in kinds.items() if kind == torch.float32}
+    assert exact == {"encoder.last.weight", "encoder.last.bias"}
+    assert population.layout.muon >= sum(
+        tensors[f"encoder.{name}.weight"][0].numel() for name in ("first.patches", "second.patches", "hidden")
+    )
 
 
 def test_a_run_is_saved_resumed_and_loaded(tmp_path):

@@ -1,7 +1,7 @@
 """What people wrote: each algorithm returns its whole trace, every step at every prefix, batched and in float64."""
 
 from algoscope.algorithms.algorithm import Algorithm
-from algoscope.algorithms.cells import IterativeQuantization, KMeansCells, SimHash
+from algoscope.algorithms.cells import IterativeQuantization, KMeansCells, RangeCells, SimHash
 from algoscope.algorithms.components import AllConnected, Degree, Hops, LabelPropagation, Squaring, Tripling
 from algoscope.algorithms.conjugate import ConjugateGradients
 from algoscope.algorithms.exact import OrdinaryLeastSquares, Ridge, Zero
@@ -37,6 +37,7 @@ __all__ = [
     "OnlineGradientDescent",
     "OrdinaryLeastSquares",
     "PreconditionedGradientDescent",
+    "RangeCells",
     "Ridge",
     "SimHash",
     "Squaring",

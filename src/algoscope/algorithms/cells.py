@@ -166,6 +166,35 @@ class KMeansCells(Cells):
         return closest(points, centers), closest(queries, centers)
 
 
+@dataclass(frozen=True)
+class RangeCells(Cells):
+    """A cell is one of `count` equal ranges between `low` and `high`, on a line."""
+
+    lookups: int = 7
+    count: int = 8
+    low: float = -1.0
+    high: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        arguments.integer("count", self.count, 1)
+        if not self.low < self.high:
+            raise ValueError(f"low must be less than high, got {self.low!r} and {self.high!r}")
+
+    @property
+    def cells(self) -> int:
+        return self.count
+
+    def assign(
+        self, points: Float[Tensor, "batch points dim"], queries: Float[Tensor, "batch queries dim"]
+    ) -> tuple[Int[Tensor, "batch points"], Int[Tensor, "batch queries"]]:
+        if points.shape[-1] != 1:
+            raise ValueError(f"{self.name} needs points with one coordinate, got {points.shape[-1]}")
+        width = (self.high - self.low) / self.count
+        shares = [((part[..., 0] - self.low) / width).floor().long() for part in (points, queries)]
+        return shares[0].clamp(0, self.count - 1), shares[1].clamp(0, self.count - 1)
+
+
 def quantizer(centered: Float[Tensor, "batch points dim"], bits: int, seed: int = 0) -> Float[Tensor, "batch dim bits"]:
     """Principal directions, turned until the products of the points with them are as near to ±1 as they get."""
     if centered.shape[-1] < bits:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from algoscope import arguments
+from algoscope.models.encoder import check_picture, encoder
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 from algoscope.models.transformer import INITIAL, Block, Transformer, added
 
@@ -38,6 +39,9 @@ class Index(Model):
 
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise look-ups and sorting are hard.
+    Tokens that are pictures, of the height and width `picture`, first become `features` by an encoder whose first
+    convolution has `channels`: these are all that is stored, asked and compared.
+
     Ablations: an order that is not `ordered` by training, and query networks that are not `adaptive`, so that they see
     the query alone.
     """
@@ -57,6 +61,9 @@ class Index(Model):
     noisy: bool = True
     ordered: bool = True
     adaptive: bool = True
+    picture: tuple[int, int] | None = None
+    features: int = 1
+    channels: int = 32
 
     def __post_init__(self) -> None:
         arguments.integer("lookups", self.lookups, 1)
@@ -70,6 +77,7 @@ class Index(Model):
         for name in ("shared", "noisy", "ordered", "adaptive"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        check_picture(self.picture, self.features, self.channels)
         self.transformer()
 
     def transformer(self) -> Transformer:
@@ -83,8 +91,9 @@ class Index(Model):
 
 
 class IndexNetwork(Network):
-    """Stages: "order", the scores of the points [points, 1]; with extra space "slots", what they hold [slots, inputs];
-    and "look-up 1" … "look-up M", how each query weighs points and slots [queries, points + slots].
+    """Stages: with pictures "features", what they became [length, features]; "order", the scores of the points
+    [points, 1]; with extra space "slots", what they hold [slots, inputs]; and "look-up 1" … "look-up M", how each query
+    weighs points and slots [queries, points + slots].
 
     Outputs, for queries alone, are logarithms of how much the answer weighs each point.
     """
@@ -92,6 +101,8 @@ class IndexNetwork(Network):
     def __init__(self, model: Index, inputs: int, points: int, queries: int, generator: torch.Generator) -> None:
         super().__init__()
         self.model, self.points, places = model, points, points + model.slots
+        self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
+        inputs = inputs if self.encoder is None else model.features
         self.read_in, self.norm, self.read_out = Linear(inputs, model.width), Norm(model.width), Linear(model.width, 1)
         draw_linear(self.read_in, generator)
         draw_linear(self.read_out, generator)
@@ -113,8 +124,8 @@ class IndexNetwork(Network):
         self.blocks = nn.ModuleList([*blocks, *askers])
         self.sort, self.look = Sort(model.softness), Look(model.temperature, model.noisy)
         self.noise = (model.lookups, queries, places)
-        extra = ("slots",) if model.slots else ()
-        self.stages = ("order", *extra, *(f"look-up {m + 1}" for m in range(model.lookups)))
+        seen, extra = ("features",) if self.encoder else (), ("slots",) if model.slots else ()
+        self.stages = (*seen, "order", *extra, *(f"look-up {m + 1}" for m in range(model.lookups)))
 
     def run(
         self,
@@ -125,11 +136,12 @@ class IndexNetwork(Network):
         if tokens.shape[-2] <= self.points:
             raise ValueError(f"tokens must be {self.points} points and at least one query, got {tokens.shape[-2]}")
         self.check_stages(keep)
+        tokens = tokens if self.encoder is None else self.encoder(tokens)
         points, queries = tokens[..., : self.points, :], tokens[..., self.points :, :]
         scores, slots = self.arrange(points)
         order, soft = self.sort(scores if self.model.ordered else scores.detach(), noise is not None)
         stored = torch.cat((sorted_by(points, order, soft), slots), -2)
-        kept = {"order": scores[..., None], "slots": slots}
+        kept = {"features": tokens, "order": scores[..., None], "slots": slots}
         kept, weights = {name: kept[name] for name in keep if name in kept}, []
         for m, looked_up in enumerate(self.lookups(queries, stored, noise)):
             weights.append(by_point(looked_up, order, soft))

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope import arguments
+from algoscope.models.encoder import check_picture, encoder
 from algoscope.models.index import Asker, weigh
 from algoscope.models.network import Model, Network
 
@@ -25,6 +26,9 @@ class LearnedSketch(Model):
     the item and what was read so far, and one says the count from all that was read. Each is a perceptron of two hidden
     layers. Choices are soft and noisy in training, as those of an `Index`, and hard otherwise.
 
+    Items that are pictures, of the height and width `picture`, are first turned into `features` by an
+    encoder whose first convolution has `channels`.
+
     What networks that read say is added to where the item was written, and the count to the mean of what was read.
     """
 
@@ -33,6 +37,9 @@ class LearnedSketch(Model):
     hidden: int = 1024
     temperature: float = 2.0
     noisy: bool = True
+    picture: tuple[int, int] | None = None
+    features: int = 1
+    channels: int = 32
 
     def __post_init__(self) -> None:
         arguments.integer("cells", self.cells, 1)
@@ -41,6 +48,7 @@ class LearnedSketch(Model):
         arguments.number("temperature", self.temperature, strict=True)
         if not isinstance(self.noisy, bool):
             raise ValueError(f"noisy must be True or False, got {self.noisy!r}")
+        check_picture(self.picture, self.features, self.channels)
 
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "SketchNetwork":
         return SketchNetwork(self, inputs, outputs, length, generator)
@@ -54,6 +62,8 @@ class SketchNetwork(Network):
     ) -> None:
         super().__init__()
         self.model, cells, many = model, model.cells, model.accesses
+        self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
+        inputs = inputs if self.encoder is None else model.features
         writer = Asker(inputs, model.hidden, many * (cells + 1), generator)
         with torch.no_grad():
             writer.last.weight[: many * cells] *= DECIDED
@@ -69,6 +79,7 @@ class SketchNetwork(Network):
         noise: Float[Tensor, "*batch length choices cells"] | None = None,
     ) -> tuple[Float[Tensor, "*batch length outputs"], dict[str, Float[Tensor, "*batch length cells"]]]:
         self.check_stages(keep)
+        tokens = tokens if self.encoder is None else self.encoder(tokens)
         choices = [None] * self.noise[1] if noise is None else noise.unbind(-2)
         logits, written = self.write(tokens, choices[: self.model.accesses])
         memory = written.cumsum(-2) - written  # before the item itself is counted

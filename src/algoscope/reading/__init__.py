@@ -3,10 +3,11 @@
 from algoscope.reading.answers import ByDistance, accuracy_by_distance, decided, exact_match, lens
 from algoscope.reading.channels import Channels, channels, equivariance
 from algoscope.reading.induced import InducedWeights, induced_weights
-from algoscope.reading.lookups import Landing, in_place, landing, lookups, order, slots
+from algoscope.reading.lookups import Landing, features, in_place, landing, lookups, order, slots
 from algoscope.reading.moments import LinearMap, Moments
 from algoscope.reading.probe import Reading, fit, probe
 from algoscope.reading.states import States, open_model
+from algoscope.reading.subspace import Subspace, subspace
 
 __all__ = [
     "ByDistance",
@@ -17,11 +18,13 @@ __all__ = [
     "Moments",
     "Reading",
     "States",
+    "Subspace",
     "accuracy_by_distance",
     "channels",
     "decided",
     "equivariance",
     "exact_match",
+    "features",
     "fit",
     "in_place",
     "induced_weights",
@@ -32,4 +35,5 @@ __all__ = [
     "order",
     "probe",
     "slots",
+    "subspace",
 ]

@@ -13,7 +13,7 @@ from algoscope.models.index import IndexNetwork
 from algoscope.tasks import Task
 from algoscope.trace import Prompts, Trace
 
-SEQUENCES = 1024  # at a time: bounds the memory
+SEQUENCES, PICTURES = 1024, 32  # sets at a time, also of pictures: bounds the memory
 
 
 def lookups(model: Network, task: Task, prompts: Prompts, name: str = "Index") -> Trace:
@@ -39,6 +39,14 @@ def slots(model: Network, task: Task, prompts: Prompts) -> Float[Tensor, "batch 
     if "slots" not in network.stages:
         raise ValueError("model must be an Index with extra slots; this one has none")
     return _states(network, task, prompts, ["slots"])["slots"]
+
+
+def features(model: Network, task: Task, prompts: Prompts) -> Float[Tensor, "batch length features"]:
+    """What an index makes of the pictures of points and queries."""
+    network = _index(model)
+    if network.encoder is None:
+        raise ValueError("model must be an Index of pictures; this one sees points as they are")
+    return _states(network, task, prompts, ["features"])["features"]
 
 
 def in_place(
@@ -106,7 +114,8 @@ def _index(model: Network) -> IndexNetwork:
 def _states(model: IndexNetwork, task: Task, prompts: Prompts, keep: Collection[str]) -> dict[str, Tensor]:
     if prompts.before != model.points:
         raise ValueError(f"prompts must give {model.points} points, as the model was built for, got {prompts.before}")
-    parameter = next(model.parameters())
-    tokens = task.encode(prompts.x, prompts.y).to(parameter.device, parameter.dtype)
-    parts = [model.run(part, keep)[1] for part in tokens.split(SEQUENCES)]
-    return {stage: torch.cat([part[stage] for part in parts]).cpu() for stage in keep}
+    parameter, share = next(model.parameters()), SEQUENCES if model.encoder is None else PICTURES
+    parts = zip(prompts.x.split(share), prompts.y.split(share), strict=True)
+    tokens = (task.encode(x, y).to(parameter.device, parameter.dtype) for x, y in parts)
+    states = [model.run(part, keep)[1] for part in tokens]
+    return {stage: torch.cat([state[stage] for state in states]).cpu() for stage in keep}

@@ -215,6 +215,18 @@ def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> al
     )
 
 
+def scatter(records: Sequence[Record], x_title: str, y_title: str, title: str, legend: str) -> alt.LayerChart:
+    """A dot at `x` and `y` for each record, colored by its `series`."""
+    axis = alt.Axis(gridOpacity=0.4)
+    base = alt.Chart(_table(records)).encode(
+        x=alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=axis),
+        y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False), axis=axis),
+        color=alt.Color("series:N", scale=alt.Scale(scheme="tableau10"), legend=alt.Legend(title=legend, columns=2)),
+        tooltip=["series:N", alt.Tooltip("x:Q", format=".3g"), alt.Tooltip("y:Q", format=".3g")],
+    )
+    return _layered(base.mark_circle(size=30, opacity=0.8)).properties(title=title, width=420, height=300)
+
+
 def player(records: Sequence[Record], x_title: str, y_title: str, title: str, search: str) -> alt.LayerChart:
     """Searches as they went: a slider moves from look-up to look-up, and others choose the example and whose reads.
 

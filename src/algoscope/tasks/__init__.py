@@ -3,8 +3,8 @@
 from algoscope.tasks.graphs import Connectivity
 from algoscope.tasks.regression import LinearRegression
 from algoscope.tasks.representation import AutoregressiveRepresentation, RepresentationRegression
-from algoscope.tasks.search import HardSearch, SphereSearch, UniformSearch, VectorSearch, ZipfSearch
-from algoscope.tasks.streams import ZipfStream
+from algoscope.tasks.search import HardSearch, NumberSearch, SphereSearch, UniformSearch, VectorSearch, ZipfSearch
+from algoscope.tasks.streams import NumberStream, ZipfStream
 from algoscope.tasks.task import Task
 from algoscope.tasks.thought import ChainOfThought
 
@@ -14,6 +14,8 @@ __all__ = [
     "Connectivity",
     "HardSearch",
     "LinearRegression",
+    "NumberSearch",
+    "NumberStream",
     "RepresentationRegression",
     "SphereSearch",
     "Task",

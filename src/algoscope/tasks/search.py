@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from algoscope import arguments
 from algoscope.randomness import normal, uniform
+from algoscope.tasks import numerals
 from algoscope.tasks.task import Task
 from algoscope.tasks.vectors import vectors
 
@@ -190,6 +191,40 @@ class ZipfSearch(Search):
 
     def features(self, x: Float[Tensor, "batch length dim"]) -> Float[Tensor, "batch length inputs"]:
         return (2 * x - 1 - self.universe) / self.universe
+
+
+@dataclass(frozen=True)
+class NumberSearch(Search):
+    """Points are different numbers of 0..universe − 1, queries any of them; networks see pictures of them alone.
+
+    A picture is `digits` handwritten digits side by side: those that ship with the project, or those of a `folder`
+    with the files of MNIST. Images of the `split` "test" are others than those of "train". What is near is decided by
+    the numbers: nobody tells a network.
+    """
+
+    size: int = 50
+    universe: int = 200
+    queries: int = 1
+    digits: int = 3
+    folder: str | None = None
+    split: Literal["train", "test"] = "train"
+
+    def __post_init__(self) -> None:
+        self.check_sizes()
+        arguments.integer("universe", self.universe, 1)
+        if self.size > self.universe:
+            raise ValueError(f"size must be at most universe = {self.universe}: they differ, got {self.size}")
+        numerals.check(self.universe, self.digits, self.folder, self.split)
+
+    def places(
+        self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
+    ) -> Float[Tensor, "batch length dim"]:
+        points = uniform(generators, batch, self.universe, dtype=dtype).argsort(-1)[:, : self.size]
+        queries = zipf(uniform(generators, batch, self.queries, dtype=dtype), self.universe, 0.0)
+        return torch.cat((points, queries), 1)[..., None].to(dtype)
+
+    def features(self, x: Float[Tensor, "batch length dim"]) -> Float[Tensor, "batch length inputs"]:
+        return numerals.pictures(x[..., 0], self.digits, self.folder, self.split)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, final
 
 import torch
 from jaxtyping import Float
@@ -10,35 +10,30 @@ from torch import Tensor
 
 from algoscope import arguments
 from algoscope.randomness import uniform
+from algoscope.tasks import numerals
 from algoscope.tasks.search import zipf
 from algoscope.tasks.task import Task
 
 RANKS = ("random", "fixed")
 
 
-@dataclass(frozen=True)
-class ZipfStream(Task):
+class Stream(Task):
     """Items 0..universe − 1, whose chances are ∝ rank^−exponent; y[t] is how many of the first t items are x[t].
 
     So each item is first a question and then a part of the stream. `ranks` are "random", new for each stream, or
-    "fixed": small numbers are frequent. Networks see items as one-hot vectors.
+    "fixed": small numbers are frequent. A task says how networks see an item.
     """
 
     family = "streams"
     gradual = False
 
-    universe: int = 1000
-    items: int = 100
-    exponent: float = 1.2
-    ranks: Literal["random", "fixed"] = "random"
-
-    def __post_init__(self) -> None:
-        arguments.integer("universe", self.universe, 1)
-        arguments.integer("items", self.items, 1)
-        arguments.number("exponent", self.exponent)
-        arguments.choice("ranks", self.ranks, RANKS)
+    universe: int
+    items: int
+    exponent: float
+    ranks: Literal["random", "fixed"]
 
     @property
+    @final
     def power(self) -> float:
         """E[y²]: with chance p, the number of earlier items that are the same is binomial."""
         chances = torch.arange(1, self.universe + 1, dtype=torch.float64) ** -self.exponent
@@ -47,21 +42,27 @@ class ZipfStream(Task):
         return float((chances * (t * chances * (1 - chances) + (t * chances).square())).sum(1).mean())
 
     @property
+    @final
     def length(self) -> int:
         return self.items + 1
 
     @property
+    @final
     def inputs(self) -> int:
-        return self.universe
+        blank = torch.zeros(1, 1, 1)
+        return self.encode(blank, blank[..., 0]).shape[-1]
 
     @property
+    @final
     def outputs(self) -> int:
         return 1
 
     @property
+    @final
     def answers(self) -> slice:
         return slice(None)
 
+    @final
     def draw(
         self,
         batch: int,
@@ -75,10 +76,56 @@ class ZipfStream(Task):
             ranks = uniform(generators, batch, self.universe, dtype=torch.float64).argsort(-1).gather(-1, ranks)
         return ranks[..., None].to(dtype), seen_before(ranks).to(dtype)
 
+    @final
+    def check(self) -> None:
+        arguments.integer("universe", self.universe, 1)
+        arguments.integer("items", self.items, 1)
+        arguments.number("exponent", self.exponent)
+        arguments.choice("ranks", self.ranks, RANKS)
+
+
+@dataclass(frozen=True)
+class ZipfStream(Stream):
+    """Networks see items as one-hot vectors."""
+
+    universe: int = 1000
+    items: int = 100
+    exponent: float = 1.2
+    ranks: Literal["random", "fixed"] = "random"
+
+    def __post_init__(self) -> None:
+        self.check()
+
     def encode(
         self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points"]
     ) -> Float[Tensor, "batch length inputs"]:
         return (x == torch.arange(self.universe, device=x.device)).to(x.dtype)
+
+
+@dataclass(frozen=True)
+class NumberStream(Stream):
+    """Networks see items as pictures of their numbers: `digits` handwritten digits, another image each time.
+
+    They are those that ship with the project, or those of a `folder` with the files of MNIST; images of the `split`
+    "test" are others than those of "train".
+    """
+
+    universe: int = 100
+    items: int = 100
+    exponent: float = 1.2
+    ranks: Literal["random", "fixed"] = "fixed"
+    digits: int = 3
+    folder: str | None = None
+    split: Literal["train", "test"] = "train"
+
+    def __post_init__(self) -> None:
+        self.check()
+        numerals.check(self.universe, self.digits, self.folder, self.split)
+
+    def encode(
+        self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points"]
+    ) -> Float[Tensor, "batch length inputs"]:
+        return numerals.pictures(x[..., 0], self.digits, self.folder, self.split)
 
 
 def seen_before(items: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 import functools
 import gzip
+import io
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,8 @@ def vectors(path: str, basis: str, dim: int, device: torch.device, dtype: torch.
 
     They are divided by the root mean square norm of those in `basis`, so that they are of about size 1.
     """
-    known, reference = read(path), read(basis)
+    known = read(path)
+    reference = known if basis == path else read(basis)
     if known.shape[1] != reference.shape[1]:
         raise ValueError(f"{path} has vectors of {known.shape[1]} numbers, and {basis} of {reference.shape[1]}")
     if dim > reference.shape[1]:
@@ -37,23 +40,26 @@ def vectors(path: str, basis: str, dim: int, device: torch.device, dtype: torch.
 
 def read(path: str) -> Float[Tensor, "vectors size"]:
     """One vector a row: numpy's .npy, .fvecs of the SIFT collections, or IDX images, also compressed (.gz)."""
-    file = Path(path)
-    if not file.is_file():
-        raise ValueError(f"path must be a file of vectors, got {path!r}")
-    content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    kinds = {".npy": lambda content: np.load(io.BytesIO(content), allow_pickle=False), ".fvecs": _fvecs}
+    content, kind = contents(path), Path(path.removesuffix(".gz")).suffix
     try:
-        if file.suffix == ".npy":
-            found = np.load(file, allow_pickle=False)
-        elif file.suffix == ".fvecs":
-            found = _fvecs(content)
-        else:
-            found = _idx(content)
-        numbers = torch.from_numpy(found.astype(np.float64))
-    except (ValueError, IndexError, TypeError) as problem:
+        numbers = torch.from_numpy(kinds.get(kind, idx)(content).astype(np.float64))
+    except (ValueError, IndexError, TypeError, EOFError) as problem:
         raise ValueError(f"{path} must hold vectors as .npy, .fvecs or IDX: {problem}") from None
     if numbers.ndim < 2 or 0 in numbers.shape or not bool(numbers.isfinite().all()):
         raise ValueError(f"{path} must hold rows of finite numbers, got an array of shape {list(numbers.shape)}")
     return numbers.flatten(1)
+
+
+def contents(path: str) -> bytes:
+    """The bytes of a file, decompressed if it is a .gz."""
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"path must be a file of vectors, got {path!r}")
+    try:
+        return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    except (OSError, EOFError, zlib.error) as problem:
+        raise ValueError(f"{path} cannot be read: {problem}") from None
 
 
 def _fvecs(content: bytes) -> np.ndarray:
@@ -64,7 +70,7 @@ def _fvecs(content: bytes) -> np.ndarray:
     return np.frombuffer(content, "<f4").reshape(-1, size + 1)[:, 1:]
 
 
-def _idx(content: bytes) -> np.ndarray:
+def idx(content: bytes) -> np.ndarray:
     """Two zeros, the type, the number of axes, their sizes, and then the numbers."""
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != UNSIGNED_BYTES:
         raise ValueError("it does not begin like an IDX file of bytes")

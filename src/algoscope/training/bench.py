@@ -30,11 +30,17 @@ class Speed:
         return max(self.members, 1) * self.steps_per_s
 
 
-def usual(task: Task, network: nn.Module, batch: int, device: torch.device) -> Callable[[], None]:
-    """A step as it is usually written: prompts from the host, eager float32, Adam, the loss fetched each time."""
+def usual(
+    task: Task, network: nn.Module, batch: int, device: torch.device, from_host: bool = True
+) -> Callable[[], None]:
+    """A step as it is usually written: prompts from the host, eager float32, Adam, the loss fetched each time.
+
+    If not `from_host`, prompts are drawn on the device: what is left is the cost of the step itself.
+    """
     network = network.to(device)
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-4)
-    generator, noise = stream("training prompts", 0), getattr(network, "noise", ())
+    generator = stream("training prompts", 0, "cpu" if from_host else device)
+    noise = getattr(network, "noise", ())
 
     def advance() -> None:
         x, y = (part.to(device) for part in task.draw(batch, [generator], torch.float32))

@@ -17,6 +17,7 @@ from torch.nn.functional import pad
 from algoscope.models import Network
 from algoscope.models.network import Linear
 
+INSIDE = ("blocks.", "encoder.")  # of a network, where matrices are: names of parts
 ALIGNMENT = 64  # numbers: what fast kernels like to start at
 
 
@@ -36,7 +37,7 @@ class Layout:
 
     def __init__(self, network: Network, low_precision: bool, muon: bool) -> None:
         forms = {name: _form(network, name) for name, _ in network.named_parameters()}
-        inside = {name for name in forms if name.startswith("blocks.") and "norm" not in name} - set(_exact(network))
+        inside = {name for name in forms if name.startswith(INSIDE) and "norm" not in name} - set(_exact(network))
         order = sorted(forms, key=lambda name: (name not in inside, -len(forms[name].shape), forms[name]))
         self.forms = {name: forms[name] for name in order}
         self.low = {name: form for name, form in self.forms.items() if low_precision and name in inside}

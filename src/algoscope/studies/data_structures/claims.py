@@ -30,6 +30,7 @@ from algoscope.studies.data_structures.references import (
     TREE,
     UNTRAINED,
 )
+from algoscope.studies.data_structures.seen import SEEN
 from algoscope.studies.data_structures.trainings import (
     BLIND,
     FIXED,
@@ -377,4 +378,5 @@ CLAIMS = (
     *(claim for run, form in FORMS.items() for made in (_sorting, _searching) for claim in made(run, *form)),
     *_hard(),
     *OTHERS,
+    *SEEN,
 )

@@ -99,6 +99,27 @@ def _along(model: Numbers) -> Rows:
         yield {"series": row["what"], "x": row["seen"], "y": row["value"], "low": row["low"], "high": row["high"]}
 
 
+def _features(model: Numbers) -> Rows:
+    for row in model.get("pictures", {}).get("features", ()):
+        yield {"series": "pictures", "x": row["number"], "y": row["value"], "low": row["low"], "high": row["high"]}
+
+
+def _plane(kind: str) -> Callable[[Numbers], Rows]:
+    """Queries with the place that they read, or points with that where they are, along two directions."""
+
+    def make(model: Numbers) -> Rows:
+        for row in model.get("probe", {}).get("plane", ()):
+            if row["kind"] == kind:
+                yield {"series": row["place"] + 1, "x": row["x"], "y": row["y"]}
+
+    return make
+
+
+def _in_plane(kind: str, title: str, legend: str) -> Plan:
+    ends = ("first direction", "second direction")
+    return _plane(kind), lambda rows: charts.scatter(rows, *ends, title, legend)
+
+
 def _orders(measure: str) -> Callable[[Numbers], Rows]:
     """A share of every model on a line, before and after training."""
     names = {MODEL: "trained", UNTRAINED: "untrained"}
@@ -146,6 +167,9 @@ PLANS: dict[str, Plan] = {
     "map-interpolation": _map_of(INTERPOLATION),
     "map-tree": _map_of(TREE),
     "along": (_along, curves("items seen", "mean absolute error", "Errors along the stream", legend="of")),
+    "features": (_features, curves("number", "main feature", "What a picture of a number becomes", legend="")),
+    "probe-queries": _in_plane("query", "Which place does a query read?", "place"),
+    "probe-points": _in_plane("point", "Where is a point stored?", "place"),
 }
 ACROSS: dict[str, Plan] = {
     "sorted": (_orders("sorted"), lambda rows: charts.dots(rows, "share in place", "Is the order sorted?", "network")),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from algoscope.studies.data_structures.measures import table
+from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED
 from algoscope.studies.study import Finding, Numbers, Value
 
@@ -154,6 +154,18 @@ def most_space(numbers: Numbers) -> Finding | None:
     """How much more is found with the most extra slots than with none."""
     sizes = sorted(int(name.split()[0]) for name in numbers if name.endswith("extra slots"))
     return gains(f"{sizes[-1]} extra slots", f"{sizes[0]} extra slots")(numbers) if len(sizes) > 1 else None
+
+
+def pictures_in_order(model: Model) -> Value | None:
+    """How often two pictures are stored as features in the order of their numbers."""
+    found = model.get("pictures")
+    return value_of(found["in order"]) if found else None
+
+
+def two_directions(model: Model) -> Value | None:
+    """How much of what decides a look-up lies along two directions."""
+    rows = [row for row in model.get("probe", {}).get("subspaces", ()) if row["what"] == MODEL]
+    return value_of(rows[0]) if rows else None
 
 
 def error(what: str = MODEL) -> Find:

@@ -1,44 +1,55 @@
 """What is measured of each model of the study. Every table is plain numbers with intervals over sets of points."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from algoscope.matching import compare, found
-from algoscope.matching.bootstrap import interval, larger_than_zero, percentiles, resampling
+from algoscope.matching.bootstrap import larger_than_zero, resampling
 from algoscope.models import Network
 from algoscope.models.index import IndexNetwork
 from algoscope.randomness import stream
 from algoscope.reading import in_place, landing, lookups, order
 from algoscope.studies.data_structures.examples import examples
+from algoscope.studies.data_structures.intervals import CONFIDENCE, RESAMPLES, Table, described, table
+from algoscope.studies.data_structures.pictures import by_number
+from algoscope.studies.data_structures.probe import probed
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED, searches
 from algoscope.studies.data_structures.streams import measure_stream
 from algoscope.studies.study import Training
-from algoscope.tasks import UniformSearch, ZipfStream
+from algoscope.tasks import NumberSearch, NumberStream, SphereSearch, UniformSearch
 from algoscope.tasks.search import Search
+from algoscope.tasks.streams import Stream
 from algoscope.trace import Prompts, Trace
 
-Table = list[dict[str, Any]]
 SETS = {"smoke": 40, "laptop": 500, "paper": 1000}  # of points, each with several queries
 BINS = 10  # of queries, as published
-CONFIDENCE, RESAMPLES, ROUNDING = 0.95, 1000, 1e-12
-WILD = 20.0  # standard errors that no honest interval is wide
+ROUNDING = 1e-12
 HALF = 0.5  # a model is called by the name of a search that it agrees with more often than not, at every look-up
 
 
 def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
-    """`training` names the seed of this network alone."""
+    """`training` names the seed of this network alone. Pictures are of digits that it was not trained with."""
     task = training.task
+    if isinstance(task, NumberSearch | NumberStream):
+        task = replace(task, split="test")
     fresh = training.model.build(task.inputs, task.outputs, task.length, stream("weights", training.seeds[0])).eval()
-    if isinstance(task, ZipfStream):
+    if isinstance(task, Stream):
         return measure_stream(task, network, sampled(task, scale))
     assert isinstance(task, Search)
-    return measure_search(task, network, fresh.to(next(network.parameters()).device), scale)
+    fresh = fresh.to(next(network.parameters()).device)
+    found = measure_search(task, network, fresh, scale)
+    if isinstance(task, NumberSearch) and isinstance(network, IndexNetwork):
+        found |= {"pictures": by_number(network, task, sampled(task, scale))}
+    if isinstance(task, SphereSearch) and len(table(found, "found", what=MODEL)) == 1:
+        found |= {"probe": probed({MODEL: network, UNTRAINED: fresh}, task, sampled(task, scale))}
+    return found
 
 
-def sampled(task: Search | ZipfStream, scale: str) -> Prompts:
+def sampled(task: Search | Stream, scale: str) -> Prompts:
     return task.sample(SETS[scale], seed=0, purpose="study")
 
 
@@ -72,27 +83,6 @@ def called_after(network: Network, task: Search, prompts: Prompts) -> dict[str, 
     trace = lookups(network, task, prompts, MODEL)
     found = agreement(trace, {name: each.trace(prompts) for name, each in searches(task, len(trace)).items()})
     return {"called": found["called"], "closest": found["closest"], **found["mean"][found["closest"]]}
-
-
-def described(values: Tensor, least: float = 0.0, most: float = 1.0) -> Table:
-    """The mean of each column over the rows, which are prompts, with its interval.
-
-    Where next to all rows are equal, many resamples have no spread to be measured in: percentiles of their means then.
-    """
-    draws = resampling(len(values), RESAMPLES, 0)
-    low, high = interval(values, draws, CONFIDENCE)
-    plain, wild = percentiles(draws @ values, CONFIDENCE), high - low > WILD * values.std(0) / len(values) ** 0.5
-    low, high = torch.where(wild, plain[0], low), torch.where(wild, plain[1], high)
-    middle = values.mean(0)
-    return [
-        {
-            "value": float(middle[i]),
-            "low": max(float(low[i]), least),
-            "high": min(float(high[i]), most),
-            "n": len(values),
-        }
-        for i in range(values.shape[1])
-    ]
 
 
 def sortedness(orders: Mapping[str, Tensor], prompts: Prompts) -> Table:
@@ -249,8 +239,3 @@ def _below(values: Tensor) -> Tensor:
     middle = (values.shape[1] - 1) // 2
     upwards = (values[:, :middle, None] < values[:, None, middle + 1 :]).double().mean((1, 2))
     return upwards if float(upwards.mean()) >= 0.5 else 1 - upwards
-
-
-def table(model: Mapping[str, Any], name: str, **wanted: object) -> Table:
-    """Rows of a table that say what is wanted."""
-    return [row for row in model.get(name, ()) if all(row[key] == value for key, value in wanted.items())]

@@ -11,20 +11,23 @@ from algoscope.algorithms import (
     IterativeQuantization,
     KDTree,
     KMeansCells,
+    RangeCells,
     SimHash,
     Treap,
 )
 from algoscope.algorithms.cells import means, quantizer
 from algoscope.algorithms.search import Lookups
 from algoscope.algorithms.sketches import Sketch
-from algoscope.tasks import HardSearch, SphereSearch, UniformSearch, ZipfSearch, ZipfStream
+from algoscope.tasks import HardSearch, NumberSearch, SphereSearch, UniformSearch, ZipfSearch
 from algoscope.tasks.search import Search
 
 MODEL, UNTRAINED = "the model", "untrained"  # beside which they stand
 BINARY, INTERPOLATION, TREAP, TREE = "binary search", "interpolation search", "treap", "k-d tree"
 HASH, ROTATED, CELLS, OWN_CELLS = "SimHash", "ITQ", "k-means cells", "k-means cells of each set"
+RANGES = "cells of equal ranges"
 BUCKETS, MINIMUM, LESS, SIGNED = "buckets", "count-min", "count-min, increment .8", "count sketch"
 BITS = 4  # 16 cells, as published
+PARTS = 8  # of all numbers, as published
 LEARNED_FROM = 5000  # points, for cells that are the same for all sets
 
 
@@ -33,6 +36,10 @@ def searches(task: Search, lookups: int, slots: int = 0) -> dict[str, Lookups]:
     if isinstance(task, ZipfSearch):
         ends = 0.5, task.universe + 0.5
         return {**_on_a_line(lookups, *ends), TREAP: Treap(lookups, task.universe, task.exponent)}
+    if isinstance(task, NumberSearch):
+        ends = -0.5, task.universe - 0.5
+        cells = {RANGES: RangeCells(lookups, PARTS, *ends)} if task.size >= PARTS else {}
+        return {**_on_a_line(lookups, *ends), **cells}
     if isinstance(task, HardSearch) and task.dim == 1:
         below = task.reach - task.base**task.levels  # the root is never negative
         return _on_a_line(lookups, -below, task.reach)
@@ -63,7 +70,7 @@ def _cells(task: SphereSearch, lookups: int) -> dict[str, Lookups]:
     }
 
 
-def sketches(task: ZipfStream, cells: int, accesses: int, seed: int) -> dict[str, Sketch]:
+def sketches(cells: int, accesses: int, seed: int) -> dict[str, Sketch]:
     return {
         MINIMUM: CountMin(cells, accesses, seed=seed),
         LESS: CountMin(cells, accesses, increment=0.8, seed=seed),

@@ -9,22 +9,25 @@ from algoscope.matching.bootstrap import interval, resampling
 from algoscope.models import Network
 from algoscope.models.sketch import SketchNetwork
 from algoscope.studies.data_structures.references import MODEL, sketches
-from algoscope.tasks import ZipfStream
+from algoscope.tasks.streams import Stream
 from algoscope.trace import Prompts
 
+PART = 64  # streams at a time: bounds the memory
+ITEMS, IMAGES = 100, 20  # whose cells are told, and times that each is shown
 SEEDS = 5  # hash functions, over which errors are averaged
 
 
 @torch.no_grad()
-def measure_stream(task: ZipfStream, network: Network, prompts: Prompts) -> dict[str, Any]:
+def measure_stream(task: Stream, network: Network, prompts: Prompts) -> dict[str, Any]:
     """Mean absolute errors by position, of all positions, and how much less the model's are; how it uses its cells."""
     assert isinstance(network, SketchNetwork)
     parameter = next(network.parameters())
-    tokens = task.encode(prompts.x, prompts.y).to(parameter.device, parameter.dtype)
-    said = torch.cat([task.read(network(part)) for part in tokens.split(256)]).double().cpu()
+    parts = zip(prompts.x.split(PART), prompts.y.split(PART), strict=True)
+    tokens = (task.encode(x, y).to(parameter.device, parameter.dtype) for x, y in parts)
+    said = torch.cat([task.read(network(part)) for part in tokens]).double().cpu()
     errors = {MODEL: (said - prompts.y).abs()}
     cells, accesses = network.model.cells, network.model.accesses
-    drawn = [sketches(task, cells, accesses, seed) for seed in range(SEEDS)]
+    drawn = [sketches(cells, accesses, seed) for seed in range(SEEDS)]
     for name in drawn[0]:
         known = [each[name].trace(prompts).values[-1] - prompts.y for each in drawn]
         errors[name] = torch.stack(known).abs().mean(0)
@@ -35,7 +38,7 @@ def measure_stream(task: ZipfStream, network: Network, prompts: Prompts) -> dict
     return {"errors": rows, "along": along, "cells": _cells(network, task)}
 
 
-def _positions(task: ZipfStream) -> list[int]:
+def _positions(task: Stream) -> list[int]:
     return sorted({round(task.items * k / 20) for k in range(21)})
 
 
@@ -45,10 +48,18 @@ def _told(values: Tensor) -> dict[str, Any]:
     return {"value": float(each.mean()), "low": float(low), "high": float(high), "n": len(each)}
 
 
-def _cells(network: SketchNetwork, task: ZipfStream) -> list[dict[str, Any]]:
-    """The cell in which each item is counted, and what it adds to it; of a large universe, the first items."""
+def _cells(network: SketchNetwork, task: Stream) -> list[dict[str, Any]]:
+    """The cell in which each item is counted most often, how often that is, and what it adds there on average; of a
+    large universe, the first items. Items that are seen as pictures are shown several times.
+    """
     parameter = next(network.parameters())
-    items = torch.eye(task.universe, device=parameter.device, dtype=parameter.dtype)[:100]
-    written = network.run(items[None], ["write"])[1]["write"][0].cpu()
-    where = written.abs().argmax(1)
-    return [{"item": i, "cell": int(cell), "adds": float(written[i, cell])} for i, cell in enumerate(where)]
+    items = torch.arange(min(task.universe, ITEMS), dtype=parameter.dtype, device=parameter.device)
+    x = items.repeat(IMAGES)[None, :, None]
+    written = network.run(task.encode(x, x[..., 0]), ["write"])[1]["write"][0].cpu().unflatten(0, (IMAGES, -1))
+    where = written.abs().argmax(2).mT  # [item, image]
+    rows = []
+    for i, cells in enumerate(where):
+        cell = int(cells.mode().values)
+        own = written[cells == cell, i, cell]
+        rows.append({"item": i, "cell": cell, "share": len(own) / IMAGES, "adds": float(own.mean())})
+    return rows

@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from algoscope.studies.data_structures.findings import error, sorted_share, value_of
-from algoscope.studies.data_structures.measures import table
+from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.published import Number
 from algoscope.studies.data_structures.published import numbers as published
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED
-from algoscope.studies.data_structures.trainings import FIXED
+from algoscope.studies.data_structures.trainings import FIXED, HITTERS, mnist
 from algoscope.studies.study import Numbers, Table, Value, labeled
+
+COUNTED = (FIXED, HITTERS, mnist(HITTERS))  # runs whose frequent items are always the same
 
 
 def tables(numbers: Numbers) -> Sequence[Table]:
-    made = (_names(numbers), _controls(numbers), _splits(numbers), _shared(numbers), _beside(numbers))
+    made = (_names(numbers), _controls(numbers), _splits(numbers), _probe(numbers), _shared(numbers), _beside(numbers))
     return [each for each in made if each.rows]
 
 
@@ -65,20 +67,38 @@ def _splits(numbers: Numbers) -> Table:
     )
 
 
+def _probe(numbers: Numbers) -> Table:
+    rows = []
+    for label, model in labeled(numbers).items():
+        for row in model.get("probe", {}).get("subspaces", ()):
+            two = f"{row['value']:.3f} ({row['low']:.3f} – {row['high']:.3f})"
+            each = " ".join(f"{share:.2f}" for share in row["shares"])
+            rows.append([label, row["what"], row["places"], two, each])
+    return Table(
+        "Which directions decide the look-up?",
+        "A logistic regression for each place tells which queries read it. Of the variance of their weights, the share "
+        "along the first two principal directions, and along each.",
+        ("model", "network", "places read", "first two", "each"),
+        rows,
+    )
+
+
 def _shared(numbers: Numbers) -> Table:
     """Of sketches whose frequent items are always the same: which of them are counted together."""
     rows = []
-    for model in list(numbers.get(FIXED, {}).values())[:1]:
+    firsts = [(run, model) for run in COUNTED for model in list(numbers.get(run, {}).values())[:1]]
+    for run, model in firsts:
         cells: dict[int, list[Numbers]] = {}
         for row in model["cells"]:
             cells.setdefault(row["cell"], []).append(row)
         for cell, items in cells.items():
             adds = sum(row["adds"] for row in items) / len(items)
-            rows.append([cell, ", ".join(str(row["item"] + 1) for row in items), float(adds)])
+            rows.append([run, cell, ", ".join(str(row["item"] + 1) for row in items), float(adds)])
     return Table(
         "Which items share a cell?",
-        "The cells of the learned sketch, where small numbers are always the frequent ones, and what an item adds.",
-        ("cell", "items, from the most frequent", "adds, on average"),
+        "The cells of the learned sketch, where small numbers are always the frequent ones, and what an item adds. Of "
+        "an item that is seen as many pictures, the cell of most.",
+        ("run", "cell", "items, from the most frequent", "adds, on average"),
         rows,
     )
 

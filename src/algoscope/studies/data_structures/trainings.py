@@ -3,15 +3,30 @@
 As published, each look-up has a network of its own and the last one answers. Ours is one network for all look-ups, and
 any of them may answer: that is what the paper's own measure of success counts. With extra space the last one answers:
 where any may, a look-up that reads a slot is one that cannot.
+
+Pictures of numbers are those of the digits that ship with the project. A folder with the files of MNIST, named by the
+variable ALGOSCOPE_MNIST, adds runs with these: only they are comparable with the published numbers.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from algoscope.models import Index, LearnedSketch, Model
 from algoscope.studies.data_structures.controls import planted_case
 from algoscope.studies.study import Case, Training
-from algoscope.tasks import HardSearch, SphereSearch, Task, UniformSearch, ZipfSearch, ZipfStream
+from algoscope.tasks import (
+    HardSearch,
+    NumberSearch,
+    NumberStream,
+    SphereSearch,
+    Task,
+    UniformSearch,
+    ZipfSearch,
+    ZipfStream,
+)
+from algoscope.tasks.numerals import height_and_width
 from algoscope.training import Settings
 
 PUBLISHED, OURS, HALF = "1D uniform, as published", "1D uniform", "1D uniform, 2 look-ups"
@@ -19,11 +34,17 @@ HARD, HARD_PUBLISHED, ZIPF = "1D hard", "1D hard, as published", "1D Zipf querie
 PLANE, PLANE_HARD, SPHERE = "2D uniform", "2D hard", "30D sphere"
 NOISELESS, FROZEN, BLIND = "without noise", "frozen order", "queries that see no reads"
 STREAM, FIXED, LARGE = "Zipf stream", "Zipf stream, fixed ranks", "500 points, pointers"
+NUMBERS, HITTERS, PROBE = "pictures of numbers", "stream of pictures", "30D sphere, 8 points, 1 look-up"
+MNIST = os.environ.get("ALGOSCOPE_MNIST")
 QUERIES = 16  # for each set of points: with 64 sets a step learns from 1,024 queries, as the paper's
 
 
 def space(slots: int) -> str:
     return f"{slots} extra slots"
+
+
+def mnist(run: str) -> str:
+    return f"{run}, MNIST"
 
 
 def one(
@@ -48,6 +69,17 @@ def ablations(name: str, of: Training, seeds: tuple[int, ...], **settings: int) 
     ]
 
 
+def pictures(
+    search: str, stream: str, model: Index, settings: Mapping[str, Any], folder: str | None = None
+) -> list[Training]:
+    """A search among numbers and a stream of them, both seen as pictures of three digits, at the published sizes."""
+    seen = height_and_width(3, folder)
+    return [
+        one(search, NumberSearch(50, queries=QUERIES, folder=folder), replace(model, picture=seen), **settings),
+        one(stream, NumberStream(100, 100, folder=folder), LearnedSketch(cells=16, picture=seen), **settings),
+    ]
+
+
 def smoke() -> Sequence[Training | Case]:
     tiny = Index(lookups=3, layers=1, heads=2, width=8, hidden=16, shared=True, answer="any")
     line, settings = UniformSearch(7, queries=4), {"steps": 20, "rate": 3e-3, "batch": 8}
@@ -56,6 +88,19 @@ def smoke() -> Sequence[Training | Case]:
         one(PLANE, UniformSearch(16, dim=2, queries=4), tiny, **settings),
         one(space(2), line, replace(tiny, lookups=2, slots=2), **settings),
         one(STREAM, ZipfStream(10, 8), LearnedSketch(cells=4, hidden=8), **settings),
+        one(
+            NUMBERS,
+            NumberSearch(8, 20, queries=4, digits=2),
+            replace(tiny, picture=(8, 16), channels=2),
+            **settings,
+        ),
+        one(
+            HITTERS,
+            NumberStream(10, 8, digits=2),
+            LearnedSketch(cells=4, hidden=8, picture=(8, 16), channels=2),
+            **settings,
+        ),
+        one(PROBE, SphereSearch(4, dim=3, queries=4), replace(tiny, lookups=1), **settings),
         planted_case(points=7),
     )
 
@@ -80,6 +125,21 @@ def laptop() -> Sequence[Training | Case]:
         *ablations(OURS, main, seeds=(3,)),
         one(STREAM, ZipfStream(20, 30), sketch, **settings),
         one(FIXED, ZipfStream(20, 30, ranks="fixed"), sketch, **settings),
+        one(
+            NUMBERS,
+            NumberSearch(15, 30, queries=QUERIES, digits=2),
+            replace(ours, picture=(8, 16), channels=16),
+            **settings,
+            batch=16,
+        ),
+        one(
+            HITTERS,
+            NumberStream(20, 30, digits=2),
+            replace(sketch, picture=(8, 16), channels=16),
+            **settings,
+            batch=16,
+        ),
+        one(PROBE, SphereSearch(8, queries=QUERIES), replace(published, lookups=1), **settings),
         planted_case(points=15),
     )
 
@@ -111,6 +171,9 @@ def paper() -> Sequence[Training | Case]:
         *ablations(OURS, main, seeds=(0,), steps=30_000),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **short),
         one(FIXED, ZipfStream(100, 100, ranks="fixed"), LearnedSketch(cells=16), **short),
+        one(PROBE, SphereSearch(8, queries=QUERIES), replace(published, lookups=1), **short),
+        *pictures(NUMBERS, HITTERS, ours, short),
+        *(pictures(mnist(NUMBERS), mnist(HITTERS), ours, short, MNIST) if MNIST else ()),
         planted_case(points=15),
     )
 
