@@ -142,6 +142,7 @@ class Study:
     centerpiece: Section
     measure: Callable[[Training, Network, str], Numbers] | None = None
     tables: Callable[[Numbers], Sequence[Table]] = lambda numbers: ()
+    learning: bool = False  # whether the results tell how the error fell in training
 
 
 def find(name: str) -> Study:
@@ -193,7 +194,13 @@ def train_and_measure(
 def _measure_model(study: Study, training: Training, run: Run, i: int, scale: str, device: torch.device) -> Numbers:
     assert study.measure is not None, f"{study.name} trains models, so it must say how to measure one"
     alone = replace(training, seeds=(training.seeds[i],))  # so that a fresh network can be built beside it
-    return study.measure(alone, load(run.path, i, device), scale)
+    numbers = study.measure(alone, load(run.path, i, device), scale)
+    return {**numbers, "learning": _learning(run, i)} if study.learning else numbers
+
+
+def _learning(run: Run, member: int) -> dict[str, list[int | float | None]]:
+    """The error at the last position in use; while a curriculum rises, that is of easier prompts."""
+    return {name: [record[name] for record in run.learning(member)] for name in ("step", "points", "error")}
 
 
 def _measure(

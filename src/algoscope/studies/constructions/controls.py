@@ -10,6 +10,7 @@ from algoscope.instrument import identify
 from algoscope.models.transformer import TransformerNetwork
 from algoscope.tasks import ChainOfThought, LinearRegression, RepresentationRegression
 from algoscope.tasks.task import Task
+from algoscope.verdict import Verdict
 
 STEPS = 5
 RATE, ALPHA = 0.03, 1e-3  # small enough for nearly all prompts, and large enough for steps to differ
@@ -84,20 +85,27 @@ CONTROLS: dict[str, Control] = {
 }  # fmt: skip
 
 
-def named(control: Control, compared: int, fitted: int) -> dict[str, Any]:
-    """What the instrument says about it, and whether that is so.
-
-    The right step should be among those that it keeps, at best alone; it must never be certain of another.
-    """
+def said(control: Control, compared: int, fitted: int) -> Verdict:
+    """What the instrument says about a construction."""
     network, task = control.build(), control.task
-    verdict = identify(
+    return identify(
         network, task, control.listed, compared, fitted, stages=control.stages or network.stages,
         positions="all" if control.everywhere else task.positions - 1, weights=False,
     )  # fmt: skip
+
+
+def counted(control: Control, verdict: Verdict) -> dict[str, int]:
+    """The right step should be among those that it keeps, at best alone; it must never be certain of another."""
     found = {str(stage.stage): stage for stage in verdict.stages}
     kept = [stage for stage, step in control.expected.items() if step in found[stage].agreed]
     alone = [stage for stage in kept if len(found[stage].agreed) == 1]
     alarms = [stage for stage, said in found.items() if said.certain and stage not in alone]
-    counts = {"kept": len(kept), "alone": len(alone), "expected": len(control.expected), "alarms": len(alarms)}
+    return {"kept": len(kept), "alone": len(alone), "expected": len(control.expected), "alarms": len(alarms)}
+
+
+def named(control: Control, compared: int, fitted: int) -> dict[str, Any]:
+    """What the instrument says about it, and whether that is so."""
+    verdict = said(control, compared, fitted)
     record = verdict.record()
-    return {"named": counts, "verdict": {key: record[key] for key in record if key not in ("controls", "provenance")}}
+    kept = {key: record[key] for key in record if key not in ("controls", "provenance")}
+    return {"named": counted(control, verdict), "verdict": kept}
