@@ -1,25 +1,19 @@
 """The paper's claims and ours: what each says, where, and the bounds that judge it. They are older than the runs."""
 
+import math
+
 from algoscope.runs import slug
 from algoscope.studies.algoformer import names, references
-from algoscope.studies.algoformer.controls import BY_HAND
 from algoscope.studies.algoformer.findings import (
     absolute,
     ahead_of,
     beyond,
-    certain,
     cost,
     each,
-    grows,
     known_error,
-    named,
-    nearer,
-    on_features,
     ratio,
-    settles,
     steadier,
 )
-from algoscope.studies.algoformer.loops import LEAST_SQUARES, RIGHT
 from algoscope.studies.algoformer.names import (
     ALGOFORMER,
     CHAINS,
@@ -28,24 +22,18 @@ from algoscope.studies.algoformer.names import (
     REPRESENTATION,
     SERIES,
     STANDARD,
+    TOLD,
+    VIEWS,
     linear,
     run,
 )
+from algoscope.studies.algoformer.ours import OURS
 from algoscope.studies.study import Claim
 
 FEWER = "ours is trained for 10,000 steps or fewer instead of 500,000: see the curves of learning."
-VIEWS = {"last": "at the last number of examples", "mean": "mean over all numbers of examples"}
-TOLD = {
-    REPRESENTATION: "regression with representation",
-    SERIES: "AR(q) with representation",
-    CHAINS: "chains of thought",
-    LOUD: "AR(q) with representation",
-}
 MAIN = run(ALGOFORMER, REPRESENTATION)
 HURTS = 1.1  # times the error: what counts as worse
 FAR = 2.0  # times the error: what counts as far behind
-SMALL = 0.01  # squared distance in units of E[y²]: a tenth of the targets' size
-DESCENT, NEWTON = "GradientDescent(rate=best)", "Newton"
 
 
 def _beats(task: str, view: str) -> list[Claim]:
@@ -156,10 +144,9 @@ def _larger() -> list[Claim]:
     found = []
     for id, (says, told) in sizes.items():
         other = run(ALGOFORMER, REPRESENTATION, names.layers(2)) if id == "layers-4" else MAIN
-        better = {"at_most": 1.0} if id == "layers-2" else {"at_least": 1.0}
-        paper = "below 1" if id == "layers-2" else "above 1"
+        low, high, paper = (0.0, 1.0, "below 1") if id == "layers-2" else (1.0, math.inf, "above 1")
         compared = f"error with {told} over that with {'2 layers' if id == 'layers-4' else 'the default'}"
-        find = ratio(run(ALGOFORMER, REPRESENTATION, told), other, **better)
+        find = ratio(run(ALGOFORMER, REPRESENTATION, told), other, at_least=low, at_most=high)
         found.append(Claim(id, says, "§5.3, Fig. 4", find, paper, compared, why=FEWER))
     return found
 
@@ -263,92 +250,6 @@ def _costs() -> list[Claim]:
     ]
 
 
-def _loop(kind: str, task: str) -> list[Claim]:
-    """Ours: which algorithm does the loop run?"""
-    own, told = run(kind, task), f"{kind}, {TOLD.get(task, task)}"
-    main = (kind, task) == (ALGOFORMER, REPRESENTATION)
-    where = "Ours"
-    found = [
-        Claim(
-            f"one-algorithm-{slug(own)}",
-            "The loop runs a known algorithm: most loops hold one step of one, for certain.",
-            where,
-            each(certain, own, at_least=0.5),
-            None,
-            f"{told}; share of the loops of training",
-            headline=main,
-            what="of the loops",
-        ),
-        *(
-            Claim(
-                f"law-{name.lower()}-{slug(own)}",
-                f"A loop is a step of {name}: the matching step grows by one a loop.",
-                f"{where}; §3 and §4 construct it",
-                grows(algorithm, "linear", own, at_least=0.5, at_most=2.0),
-                1.0,
-                f"{told}; each step scaled to the stage",
-                headline=main,
-                what="steps a loop",
-            )
-            for name, algorithm in (("descent", DESCENT), ("Newton", NEWTON))
-        ),
-        Claim(
-            f"settles-{slug(own)}",
-            "After the most loops its answers are those of least squares.",
-            where,
-            each(settles(LEAST_SQUARES), own, at_most=SMALL),
-            None,
-            f"{told}; squared distance over E[y²]",
-            headline=main,
-            what="squared distance",
-        ),
-    ]
-    if task == REPRESENTATION:
-        found.append(
-            Claim(
-                f"features-{kind.lower()}",
-                "The loop works on the representation, not on x: algorithms on Φ(x) are closer.",
-                "Ours; §3.1 constructs it",
-                each(on_features, own, at_least=0.0),
-                None,
-                f"{told}; similarity of errors of the best on Φ(x) minus that of the best on x, last loop of training",
-                headline=main,
-                what="similarity ahead",
-            )
-        )
-    return found
-
-
-def _ridge_point(noise: float) -> list[Claim]:
-    return [
-        Claim(
-            f"ridge-point-{noise:g}-{view}",
-            "With noise, the answers after the most loops are nearer to ridge regression than to least squares.",
-            "Ours",
-            each(nearer(RIGHT, view), run(ALGOFORMER, linear(noise)), at_least=0.0),
-            None,
-            f"σ = {noise:g}; squared distances over E[y²], {VIEWS[view]}",
-        )
-        for view in ("mean", "last")
-    ]
-
-
-def _controls() -> list[Claim]:
-    found = [
-        Claim(
-            f"by-hand-{slug(name)}",
-            f"Control: the hand-built AlgoFormer of {name} is named rightly.",
-            "Ours",
-            named(names.by_hand(name)),
-            None,
-            "share of the stages that hold a step at which it is kept; never sure of another",
-        )
-        for name in BY_HAND
-    ]
-    fresh = Claim("by-chance", "Control: in an untrained AlgoFormer no step is found.", "Ours", named(names.FRESH))
-    return [*found, fresh]
-
-
 CLAIMS = (
     *(claim for task in names.MAIN for claim in _beats(task, "last")),
     *(claim for task in (*names.MAIN, LOUD) for claim in _beats(task, "mean")),
@@ -371,9 +272,5 @@ CLAIMS = (
     *_noiseless(),
     *(claim for noise in names.NOISES[1:] for claim in _solvers(noise)),
     *_costs(),
-    *_loop(ALGOFORMER, REPRESENTATION),
-    *_loop(LOOPED, REPRESENTATION),
-    *(claim for task in (linear(0.0), SERIES, CHAINS) for claim in _loop(ALGOFORMER, task)),
-    *(claim for noise in names.NOISES[1:] for claim in _ridge_point(noise)),
-    *_controls(),
+    *OURS,
 )

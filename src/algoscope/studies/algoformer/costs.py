@@ -13,7 +13,6 @@ from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import TransformerNetwork
 from algoscope.randomness import stream
 from algoscope.studies.algoformer.names import ALGOFORMER, LOOPED, STANDARD
-from algoscope.tasks import RepresentationRegression
 from algoscope.tasks.task import Task
 from algoscope.training import Member, Settings, bench
 
@@ -22,12 +21,12 @@ LONG = 200  # loops at inference
 BATCH, BATCH_ON_CPU = 64, {"smoke": 2, "laptop": 64, "paper": 2}
 
 
-def costs(task: RepresentationRegression, models: tuple[Transformer, ...], scale: str) -> dict[str, Any]:
+def costs(task: Task, models: tuple[Transformer, ...], scale: str) -> dict[str, Any]:
     """Of the three models, on the device at hand."""
     device = arguments.device(None)
     batch = BATCH if device.type == "cuda" else BATCH_ON_CPU[scale]
     rows = [of_model(model, task, batch, device, SECONDS[scale]) for model in models]
-    told = {"dim": task.dim, "batch": batch, "device": runs.provenance(device)["device"]}
+    told = {"dim": task.inputs, "batch": batch, "device": runs.provenance(device)["device"]}
     return {"task": type(task).__name__, "costs": rows, **told}
 
 

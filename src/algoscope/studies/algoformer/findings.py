@@ -59,7 +59,8 @@ def absolute(model: Model) -> Value | None:
     unit = model["dim"]  # of linear regression without noise
     if unit != names.DIM:
         return None
-    return Value(*(part * unit for part in error(model)[:3]), error(model).n)
+    found = error(model)
+    return Value(found.value * unit, found.low * unit, found.high * unit, found.n)
 
 
 def ahead_of(method: str, view: str) -> Callable[[Model], Value | None]:
@@ -165,12 +166,17 @@ def law_of(model: Model, algorithm: str) -> Mapping[str, Any] | None:
     return laws[chosen[0]] if chosen else None
 
 
+def value_of(row: Mapping[str, Any], name: str) -> Value:
+    value, low, high = row[name]
+    return Value(value, low, high, row["n"])
+
+
 def settles(to: str, view: str = "mean") -> Callable[[Model], Value | None]:
     """How far the answers after the most loops are from a closed form."""
 
     def find(model: Model) -> Value | None:
         rows = [row for row in model.get("fixed_point", ()) if row["to"] == to]
-        return Value(*rows[-1][view], rows[-1]["n"]) if rows else None
+        return value_of(rows[-1], view) if rows else None
 
     return find
 
@@ -180,7 +186,7 @@ def nearer(to: str, view: str) -> Callable[[Model], Value | None]:
 
     def find(model: Model) -> Value | None:
         rows = [row for row in model.get("fixed_point", ()) if row["to"] == to]
-        return Value(*rows[-1][f"nearer_{view}"], rows[-1]["n"]) if rows else None
+        return value_of(rows[-1], f"nearer_{view}") if rows else None
 
     return find
 

@@ -7,6 +7,7 @@ end in.
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -27,9 +28,11 @@ from algoscope.verdict import StageVerdict, Verdict, plain_law, short
 MANY = (*range(1, 9), 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 256)  # steps of slow methods
 FEW = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 FEWER = (1, 2, 4, 8, 16, 32, 64)  # where a target has many coordinates
-PENALTIES = tuple(10 ** (k / 2) for k in range(-8, 5))  # of ridge regression, .0001 to 100
+PENALTIES = tuple(10.0**k for k in range(-4, 3))  # of ridge regression, .0001 to 100
 FEATURES = " on features"
 LEAST_SQUARES, RIGHT = "least squares", "ridge, right λ"
+LOOKED_AT = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30)  # loops, and the last of training
+LAWS = ("GradientDescent", "Newton", "ConjugateGradients")
 KEPT = 6  # steps told of those that cannot be told apart
 
 
@@ -38,10 +41,9 @@ def candidates(task: Task) -> list[Algorithm]:
     if isinstance(task, LinearRegression):
         return _iterations(task, task.dim, MANY, FEW)
     one = task.outputs == 1
-    found: list[Algorithm] = [
-        OnFeatures(each, task)  # pyright: ignore[reportArgumentType]
-        for each in _iterations(task, task.inputs, MANY if one else FEWER, FEW if one else FEWER)
-    ]
+    found: list[Algorithm] = []
+    for each in _iterations(task, task.inputs, MANY if one else FEWER, FEW if one else FEWER):
+        found.append(OnFeatures(each, task))  # pyright: ignore[reportArgumentType]
     if isinstance(task, RepresentationRegression):
         found += [known.Newton([1, 2, 4, 6, 8]), known.GradientDescent(FEWER, rate="best"),
                   known.ConjugateGradients([1, 2, 3, 4, 6, 8]), known.OrdinaryLeastSquares()]  # fmt: skip
@@ -77,29 +79,49 @@ def instrument_of(task: Task, prompts: int) -> Instrument:
 
 
 def followed(network: LoopingNetwork, task: Task, prompts: int, paged: bool) -> dict[str, Any]:
-    """What the instrument says about the state before the loops and after each loop of training."""
-    before = "pre" if "pre" in network.stages else "embedding"
-    stages = [before, *(f"loop {k + 1}" for k in range(network.loops))]
+    """What the instrument says about the state before the loops and after loops of training.
+
+    With `paged` all that it says about every loop comes with it, for a page.
+    """
     instrument = instrument_of(task, prompts)
-    verdict = instrument.identify(network, stages, weights=False)
-    record = verdict.record() if paged else {}
-    record = {key: record[key] for key in record if key not in ("controls", "provenance")}
-    if record:
-        record["matches"] = {kind: record["matches"][kind] for kind in ("errors", "decodability")}
-    return {"loops": told(verdict)} | ({"verdict": record} if record else {})
+    before = "pre" if "pre" in network.stages else "embedding"
+    loops = [k + 1 for k in range(network.loops)]
+    seen = [k for k in loops if k in LOOKED_AT or k == network.loops]
+    verdict = instrument.identify(network, [before, *(f"loop {k}" for k in seen)], weights=False)
+    if not paged:
+        return {"loops": told(verdict)}
+    record = instrument.identify(network, [before, *(f"loop {k}" for k in loops)], weights=False).record()
+    record["matches"] = {kind: record["matches"][kind] for kind in ("errors", "decodability")}
+    kept = {key: record[key] for key in record if key not in ("controls", "provenance")}
+    return {"loops": told(verdict), "verdict": kept}
 
 
 def told(verdict: Verdict) -> dict[str, Any]:
-    """The verdict in few numbers: what each stage may be, the closest step of each algorithm, and their laws."""
+    """The verdict in few numbers: what each stage may be, the closest step of each algorithm, and laws of some."""
     errors, decoded = verdict.matches["errors"], verdict.matches["decodability"]
     return {
-        "text": verdict.text,
         "n": verdict.trace.prompts.batch,
         "stages": [stage_told(found) for found in verdict.stages],
         "closest": {name: closest(match, decoded[name]) for name, match in errors.items()},
-        "laws": {name: plain_law(law) for name, law in verdict.laws.items()},
+        "laws": {name: law for name, match in errors.items() if (law := law_by_loop(match)) is not None},
         "where": where(errors, len(verdict.stages) - 1),
     }
+
+
+def law_by_loop(match: Match) -> dict[str, Any] | None:
+    """How the closest step grows with the number of loops; of the algorithms whose laws tell something."""
+    rows = [i for i, stage in enumerate(match.stages) if str(stage).startswith("loop ")]
+    if not match.b.startswith(LAWS) or len(match.steps) < 3 or len(rows) < 3:
+        return None
+    by_loop = replace(
+        match,
+        stages=tuple(int(str(match.stages[i]).removeprefix("loop ")) for i in rows),
+        **{part: getattr(match, part)[rows] for part in ("similarity", "low", "high", "null")},
+        **{part: tuple(getattr(match, part)[i] for i in rows) for part in ("best", "ties", "none")},
+        **{part: getattr(match, part)[:, rows] for part in ("per_sequence", "null_per_sequence")},
+        resamples=RESAMPLES // 5,
+    )
+    return plain_law(rate_law(by_loop))
 
 
 def stage_told(found: StageVerdict) -> dict[str, Any]:
@@ -136,18 +158,16 @@ def where(errors: Mapping[str, Match], stage: int) -> dict[str, Any] | None:
 
 
 def answered(found: Tensor, prompts: Prompts, task: Task, kept: Sequence[int]) -> dict[str, Any]:
-    """The network's own answers after each number of loops against the algorithms: closest steps and their laws."""
+    """The network's own answers after each number of loops against the algorithms: closest steps."""
     trace = Trace("answers", found, tuple(kept), prompts)
-    closest_steps, laws = {}, {}
+    closest_steps = {}
     for method in candidates(task):
         match = compare(trace, method.trace(prompts), "errors", resamples=RESAMPLES // 5)
         closest_steps[method.name] = {
             "step": [None if none else step for step, none in zip(match.best, match.none, strict=True)],
             "similarity": short(match.similarity.nan_to_num(-1).amax(1)),
         }
-        if len(match.steps) > 2:
-            laws[method.name] = plain_law(rate_law(match))
-    return {"loop": list(kept), "closest": closest_steps, "laws": laws, "n": prompts.batch}
+    return {"loop": list(kept), "closest": closest_steps, "n": prompts.batch}
 
 
 def fixed_point(found: Tensor, prompts: Prompts, task: Task, kept: Sequence[int], trained: int) -> list[dict[str, Any]]:

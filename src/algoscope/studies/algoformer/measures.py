@@ -51,8 +51,8 @@ class Sizes:
 
 SIZES = {
     "smoke": Sizes(40, 20, 40, 12),
-    "laptop": Sizes(1000, 250, 500, 200),
-    "paper": Sizes(1000, 250, 500, 200),
+    "laptop": Sizes(500, 120, 400, 200),
+    "paper": Sizes(500, 120, 300, 200),
 }
 
 

@@ -7,7 +7,7 @@ LOUD = "series, noise 1"  # as the text has it
 MAIN = (REPRESENTATION, SERIES, CHAINS)
 NOISES = (0.0, 0.1, 1.0)
 INJECTIONS = ("none", "prompt", "pre")
-INJECTION = "pre"  # the default of the study, chosen by measurement (docs/log.md)
+INJECTION = "none"  # the default of the study, chosen by measurement (docs/log.md)
 COSTS = "costs"
 DIM = 20  # of the paper's prompts: numbers that depend on sizes are judged there alone
 
@@ -59,3 +59,10 @@ FOLLOWED = frozenset(
     )
 )  # whose loops the instrument looks at
 PAGED = frozenset((run(ALGOFORMER, REPRESENTATION), run(LOOPED, REPRESENTATION)))  # with a page of their own
+VIEWS = {"last": "at the last number of examples", "mean": "mean over all numbers of examples"}
+TOLD = {
+    REPRESENTATION: "regression with representation",
+    SERIES: "AR(q) with representation",
+    CHAINS: "chains of thought",
+    LOUD: "AR(q) with representation",
+}

@@ -82,10 +82,12 @@ class Planner:
 
     def model(self, kind: str) -> Transformer:
         size = self.size
-        form, loop = {"heads": size.heads, "width": size.width}, {"loops": size.loops, "scored": size.scored}
-        if kind == STANDARD:
-            return Transformer(layers=size.layers, **form)
-        return Looped(**form, **loop) if kind == LOOPED else AlgoFormer(**form, **loop, injection=names.INJECTION)
+        kinds: dict[str, Transformer] = {
+            STANDARD: Transformer(layers=size.layers),
+            LOOPED: Looped(loops=size.loops, scored=size.scored),
+            ALGOFORMER: AlgoFormer(loops=size.loops, scored=size.scored, injection=names.INJECTION),
+        }
+        return replace(kinds[kind], heads=size.heads, width=size.width)
 
     def train(self, kind: str, task: str, seeds: tuple[int, ...] = (0,), more: str = "", **changes: Any) -> Training:
         """`more` is what is told of the changes to the model; with it, the run is one of a sweep."""
@@ -109,7 +111,7 @@ class Planner:
     def with_layers(self, kind: str, *counts: int) -> Iterator[Training]:
         """Of AlgoFormer, that many before, in and after the loop."""
         for count in counts:
-            parts = {"pre": count, "post": count} if kind == ALGOFORMER else {}
+            parts: dict[str, Any] = {"pre": count, "post": count} if kind == ALGOFORMER else {}
             yield self.train(kind, REPRESENTATION, more=names.layers(count), layers=count, **parts)
 
     def with_heads(self, *counts: int) -> Iterator[Training]:
