@@ -143,6 +143,7 @@ class Study:
     measure: Callable[[Training, Network, str], Numbers] | None = None
     tables: Callable[[Numbers], Sequence[Table]] = lambda numbers: ()
     learning: bool = False  # whether the results tell how the error fell in training
+    chosen: Callable[[Numbers], bool] = lambda model: True  # whether figures that show one model may show this one
 
 
 def find(name: str) -> Study:
@@ -287,6 +288,7 @@ def build_page(folder: Path) -> Path:
         "source": entry.source,
         "about": study.about,
         "models": list(labeled(results["runs"])),
+        "choices": [label for label, model in labeled(results["runs"]).items() if study.chosen(model)],
     }
     sections = {"centerpiece": study.centerpiece, "tables": study.tables(results["runs"])}
     runs.write_text(folder / PAGE, study_page({**results, **told, **sections}, figures, pages))

@@ -6,7 +6,7 @@ tables.py what is shown.
 """
 
 from algoscope.studies.algoformer.claims import CLAIMS
-from algoscope.studies.algoformer.figures import CENTER, figures
+from algoscope.studies.algoformer.figures import CENTER, figures, shown
 from algoscope.studies.algoformer.measures import measure
 from algoscope.studies.algoformer.plan import RUNS
 from algoscope.studies.algoformer.tables import tables
@@ -33,4 +33,5 @@ STUDY = Study(
     ),
     tables=tables,
     learning=True,
+    chosen=shown,
 )

@@ -24,8 +24,13 @@ SHORT = {
 
 def figures(numbers: Numbers) -> dict[str, alt.LayerChart]:
     """By name. Those that show a model only let a model be chosen that has something to show."""
-    looping = {name: seeds for name, seeds in numbers.items() if any("loops" in each for each in seeds.values())}
+    looping = {name: seeds for name, seeds in numbers.items() if any(map(shown, seeds.values()))}
     return drawn(looping, EACH, {}) | drawn(numbers, {}, ACROSS)
+
+
+def shown(model: Numbers) -> bool:
+    """Whether the instrument has looked at its loops."""
+    return "loops" in model
 
 
 def readable(algorithm: str) -> str:
@@ -48,11 +53,15 @@ def loop_number(stage: str) -> int | None:
 
 
 def _similarity(model: Numbers) -> Rows:
-    """How close the closest step of each algorithm is."""
+    """How close the closest step of each algorithm is, and how close the null."""
+    stages = model.get("loops", {}).get("stages", ())
+    for stage, value in zip(stages, model.get("loops", {}).get("null", ()), strict=True):
+        if loop_number(stage["stage"]) and value is not None:
+            yield {"series": "null: predicts zero", "x": loop_number(stage["stage"]), "y": value}
     for name, found in model.get("loops", {}).get("closest", {}).items():
         for i, stage in enumerate(model["loops"]["stages"]):
             loop, value = loop_number(stage["stage"]), found["similarity"][i]
-            if loop and value is not None and found["step"][i] is not None:
+            if loop and value is not None:
                 ends = {end: found[end][i] for end in ("low", "high")}
                 yield {"series": readable(name), "x": loop, "y": value, **ends}
 

@@ -102,6 +102,7 @@ def told(verdict: Verdict) -> dict[str, Any]:
     return {
         "n": verdict.trace.prompts.batch,
         "stages": [stage_told(found) for found in verdict.stages],
+        "null": short(next(iter(errors.values())).null),
         "closest": {name: closest(match, decoded[name]) for name, match in errors.items()},
         "laws": {name: law for name, match in errors.items() if (law := law_by_loop(match)) is not None},
         "where": where(errors, len(verdict.stages) - 1),

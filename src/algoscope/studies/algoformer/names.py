@@ -1,7 +1,7 @@
 """What the runs are called."""
 
 STANDARD, LOOPED, ALGOFORMER = "standard", "looped", "AlgoFormer"
-KINDS = (STANDARD, LOOPED, ALGOFORMER)
+KINDS = (ALGOFORMER, LOOPED, STANDARD)
 REPRESENTATION, SERIES, CHAINS = "representation", "series", "chains"
 LOUD = "series, noise 1"  # as the text has it
 MAIN = (REPRESENTATION, SERIES, CHAINS)

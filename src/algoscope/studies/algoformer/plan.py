@@ -96,9 +96,9 @@ class Planner:
         return Training(names.run(kind, task, more), self.task(task), model, settings, self.size.rates[kind], seeds)
 
     def all_kinds(self, task: str, seeds: tuple[int, ...] = (0,)) -> Iterator[Training | Case]:
-        yield self.known(task)
         for kind in names.KINDS:
             yield self.train(kind, task, seeds)
+        yield self.known(task)
 
     def injections(self) -> Iterator[Training]:
         for injection in (each for each in names.INJECTIONS if each != names.INJECTION):
@@ -141,8 +141,8 @@ def _laptop(make: Planner) -> Iterator[Training | Case]:
     yield from make.all_kinds(REPRESENTATION)
     yield from make.injections()
     for noise in (0.0, 1.0):
-        yield make.known(names.linear(noise))
         yield make.train(ALGOFORMER, names.linear(noise))
+        yield make.known(names.linear(noise))
     yield from make.checks()
 
 
@@ -150,8 +150,8 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
     for task in (REPRESENTATION, SERIES, CHAINS):
         yield from make.all_kinds(task, SEEDS)
     for noise in names.NOISES:
-        yield make.known(names.linear(noise))
         yield make.train(ALGOFORMER, names.linear(noise), SEEDS)
+        yield make.known(names.linear(noise))
     yield from make.checks()
     yield from make.windows((12, 5), (12, 10), (50, 5), (50, 15))
     yield from make.injections()
@@ -160,8 +160,8 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
     yield from make.with_layers(ALGOFORMER, 2, 4)
     yield from make.all_kinds(LOUD)
     for noise in names.NOISES[1:]:
-        yield make.known(names.noisy(noise))
         yield make.train(ALGOFORMER, names.noisy(noise))
+        yield make.known(names.noisy(noise))
     yield from make.windows((10, 10), task=names.linear(0.0))
 
 
