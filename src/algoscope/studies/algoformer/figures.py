@@ -9,7 +9,7 @@ from algoscope.report import charts
 from algoscope.studies.algoformer import names, references
 from algoscope.studies.algoformer.names import ALGOFORMER, REPRESENTATION, run
 from algoscope.studies.plans import Plan, Rows, drawn
-from algoscope.studies.study import Numbers, labeled
+from algoscope.studies.study import Numbers
 
 FLOOR, CEILING = 1e-6, 30.0  # errors are drawn between these
 CENTER = ("loop-similarity", "loop-steps")
@@ -62,8 +62,7 @@ def _similarity(model: Numbers) -> Rows:
         for i, stage in enumerate(model["loops"]["stages"]):
             loop, value = loop_number(stage["stage"]), found["similarity"][i]
             if loop and value is not None:
-                ends = {end: found[end][i] for end in ("low", "high")}
-                yield {"series": readable(name), "x": loop, "y": value, **ends}
+                yield {"series": readable(name), "x": loop, "y": value}
 
 
 def _steps(model: Numbers) -> Rows:
@@ -126,6 +125,15 @@ def _known(numbers: Numbers, task: str, chosen: Callable[[str], bool]) -> Rows:
             yield from _curve(name, found)
 
 
+def _framed(rows: Iterable[dict[str, Any]], kinds: Iterable[str]) -> Rows:
+    """Known methods that are far better or worse than every model end at the frame."""
+    found, own = list(rows), set(kinds)
+    errors = [row["y"] for row in found if row["series"] in own]
+    low, high = (0.3 * min(errors), 3 * max(errors)) if errors else (FLOOR, CEILING)
+    for row in found:
+        yield row | {part: min(max(row[part], low), high) for part in ("y", "low", "high")}
+
+
 def _compared(task: str) -> Callable[[Numbers], Rows]:
     """Figure 2: the three models, and what least squares and ridge regression make of the features."""
 
@@ -137,7 +145,7 @@ def _compared(task: str) -> Callable[[Numbers], Rows]:
             closed = (references.LEAST_SQUARES, references.RIDGE)
             yield from _known(numbers, task, lambda name: name.startswith(closed))
 
-    return rows
+    return lambda numbers: _framed(rows(numbers), names.KINDS)
 
 
 def _solvers(noise: float) -> Callable[[Numbers], Rows]:
@@ -149,7 +157,7 @@ def _solvers(noise: float) -> Callable[[Numbers], Rows]:
             yield from _over_seeds(ALGOFORMER, numbers[run(ALGOFORMER, task)].values())
             yield from _known(numbers, task, lambda name: True)
 
-    return rows
+    return lambda numbers: _framed(rows(numbers), [ALGOFORMER])
 
 
 def _windows(numbers: Numbers) -> Rows:
@@ -158,7 +166,9 @@ def _windows(numbers: Numbers) -> Rows:
     for name, seeds in numbers.items():
         if name == default or (name.startswith(default) and name.endswith("scored")):
             model = seeds.get("0", {})
-            told = name.removeprefix(f"{default}, ") if name != default else f"{model.get('trained')} loops, as planned"
+            told = (
+                name.removeprefix(f"{default}, ") if name != default else f"{model.get('trained')} loops, the default"
+            )
             yield from _loops(told, model)
 
 
@@ -184,18 +194,25 @@ def _injections(numbers: Numbers) -> Rows:
             yield from _over_seeds(f"injection {injection}", [models["0"]])
 
 
-def _learning(numbers: Numbers) -> Rows:
-    for label, model in labeled(numbers).items():
-        found = model.get("learning")
-        for step, error in zip(found["step"], found["error"], strict=True) if found else ():
-            yield {"series": label, "x": step, "y": within(error)}
+def _learning(sweeps: bool) -> Callable[[Numbers], Rows]:
+    """How the error of the first seed fell."""
+
+    def rows(numbers: Numbers) -> Rows:
+        main = {run(kind, task) for kind in names.KINDS for task in names.TASKS}
+        for name, seeds in numbers.items():
+            found = next(iter(seeds.values())).get("learning") if (name not in main) == sweeps else None
+            for step, error in zip(found["step"], found["error"], strict=True) if found else ():
+                if error is not None:
+                    yield {"series": name, "x": step, "y": within(error)}
+
+    return rows
 
 
 def _draw(x: str, y: str, title: str, **options: Any) -> Callable[[list[dict[str, Any]]], alt.LayerChart]:
     return lambda rows: charts.curves(rows, x, y, title, **options)
 
 
-ERROR, EXAMPLES = "normalized error", "examples"
+ERROR, EXAMPLES, LEARNED = "normalized error", "examples", "error at the last position in use"
 EACH: dict[str, Plan] = {
     "loop-similarity": (
         _similarity,
@@ -239,8 +256,6 @@ ACROSS: dict[str, Plan] = {
     "layers": (_sizes("layer"), _draw(EXAMPLES, ERROR, "Fig. 4a: layers", log_y=True, legend="model")),
     "heads": (_sizes("head"), _draw(EXAMPLES, ERROR, "Fig. 4b: heads", log_y=True, legend="model")),
     "injections": (_injections, _draw(EXAMPLES, ERROR, "What a loop is given", log_y=True, legend="AlgoFormer")),
-    "learning": (
-        _learning,
-        _draw("step", ERROR, "Learning: error at the last position in use", log_y=True, legend="run"),
-    ),
+    "learning": (_learning(False), _draw("step", LEARNED, "Learning", log_y=True, legend="run")),
+    "learning-sweeps": (_learning(True), _draw("step", LEARNED, "Learning, sweeps", log_y=True, legend="run")),
 }
