@@ -68,15 +68,17 @@ def inference(network: TransformerNetwork, tokens: Tensor) -> Tensor:
 
 def inference_flops(network: TransformerNetwork, task: Task) -> int:
     """Multiplications and additions of matrix products, for one prompt."""
+    tokens = one_prompt(task)
     with FlopCounterMode(display=False) as counter:
-        inference(network, one_prompt(task))
+        inference(network, tokens)
     return counter.get_total_flops()
 
 
 def training_flops(network: TransformerNetwork, task: Task) -> int:
     """The same, with the answers that training scores and their gradients."""
+    tokens = one_prompt(task)
     with FlopCounterMode(display=False) as counter:
-        network(one_prompt(task), every=True).sum().backward()
+        network(tokens, every=True).sum().backward()
     network.zero_grad(set_to_none=True)
     return counter.get_total_flops()
 
