@@ -85,8 +85,8 @@ def _beyond(model: Numbers) -> Rows:
 
 
 def _answers(model: Numbers) -> Rows:
-    for name, found in model.get("answers", {}).get("closest", {}).items():
-        for loop, value in zip(model["answers"]["loop"], found["similarity"], strict=True):
+    for name, found in model.get("answers", {}).get("similarity", {}).items():
+        for loop, value in zip(model["answers"]["loop"], found, strict=True):
             if value is not None:
                 yield {"series": readable(name), "x": loop, "y": value}
 

@@ -98,12 +98,12 @@ def followed(network: LoopingNetwork, task: Task, prompts: int, paged: bool) -> 
 
 def told(verdict: Verdict) -> dict[str, Any]:
     """The verdict in few numbers: what each stage may be, the closest step of each algorithm, and laws of some."""
-    errors, decoded = verdict.matches["errors"], verdict.matches["decodability"]
+    errors = verdict.matches["errors"]
     return {
         "n": verdict.trace.prompts.batch,
         "stages": [stage_told(found) for found in verdict.stages],
         "null": short(next(iter(errors.values())).null),
-        "closest": {name: closest(match, decoded[name]) for name, match in errors.items()},
+        "closest": {name: closest(match) for name, match in errors.items()},
         "laws": {name: law for name, match in errors.items() if (law := law_by_loop(match)) is not None},
         "where": where(errors, len(verdict.stages) - 1),
     }
@@ -131,14 +131,14 @@ def stage_told(found: StageVerdict) -> dict[str, Any]:
     return {**kept, "agreed": record["agreed"][:KEPT], "among": len(record["agreed"])}
 
 
-def closest(match: Match, decoded: Match) -> dict[str, Any]:
-    """At each stage, the step that fits best by its errors, how well it does, and how much of a step can be read."""
+def closest(match: Match) -> dict[str, Any]:
+    """At each stage, the step that fits best by its errors, and how well it does."""
     values = match.similarity.nan_to_num(-1)
     at = values.argmax(1)
     rows = torch.arange(len(at))
     ends = {part: short(getattr(match, part)[rows, at]) for part in ("similarity", "low", "high")}
     best = [None if none else step for step, none in zip(match.best, match.none, strict=True)]
-    return {"step": best, **ends, "decoded": short(decoded.similarity.nan_to_num(-1).amax(1))}
+    return {"step": best, **ends}
 
 
 def where(errors: Mapping[str, Match], stage: int) -> dict[str, Any] | None:
@@ -159,16 +159,13 @@ def where(errors: Mapping[str, Match], stage: int) -> dict[str, Any] | None:
 
 
 def answered(found: Tensor, prompts: Prompts, task: Task, kept: Sequence[int]) -> dict[str, Any]:
-    """The network's own answers after each number of loops against the algorithms: closest steps."""
+    """The network's own answers after each number of loops against the algorithms, each at its closest step."""
     trace = Trace("answers", found, tuple(kept), prompts)
-    closest_steps = {}
+    found_close = {}
     for method in candidates(task):
         match = compare(trace, method.trace(prompts), "errors", resamples=RESAMPLES // 5)
-        closest_steps[method.name] = {
-            "step": [None if none else step for step, none in zip(match.best, match.none, strict=True)],
-            "similarity": short(match.similarity.nan_to_num(-1).amax(1)),
-        }
-    return {"loop": list(kept), "closest": closest_steps, "n": prompts.batch}
+        found_close[method.name] = short(match.similarity.nan_to_num(-1).amax(1))
+    return {"loop": list(kept), "similarity": found_close, "n": prompts.batch}
 
 
 def fixed_point(found: Tensor, prompts: Prompts, task: Task, kept: Sequence[int], trained: int) -> list[dict[str, Any]]:

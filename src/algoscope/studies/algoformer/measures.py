@@ -78,7 +78,7 @@ def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
             paged = training.name in PAGED and training.seeds == (0,)
             numbers |= {
                 **loops.followed(network, task, sizes.compared, paged),
-                "answers": loops.answered(found, few, task, kept),
+                **({"answers": loops.answered(found, few, task, kept)} if training.seeds == (0,) else {}),
                 "fixed_point": loops.fixed_point(found, few, task, kept, trained),
             }
     return numbers

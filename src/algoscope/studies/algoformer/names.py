@@ -58,7 +58,7 @@ FOLLOWED = frozenset(
         FRESH,
     )
 )  # whose loops the instrument looks at
-PAGED = frozenset((run(ALGOFORMER, REPRESENTATION), run(LOOPED, REPRESENTATION)))  # with a page of their own
+PAGED = frozenset((run(ALGOFORMER, REPRESENTATION),))  # with a page of their own
 VIEWS = {"last": "at the last number of examples", "mean": "mean over all numbers of examples"}
 TOLD = {
     REPRESENTATION: "regression with representation",

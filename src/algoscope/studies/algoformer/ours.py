@@ -62,20 +62,20 @@ def _loop(kind: str, task: str) -> list[Claim]:
             what="squared distance",
         ),
     ]
-    if task == REPRESENTATION:
-        found.append(
-            Claim(
-                f"features-{kind.lower()}",
-                "The loop works on the representation, not on x: algorithms on Φ(x) are closer.",
-                "Ours; §3.1 constructs it",
-                each(on_features, own, at_least=0.0),
-                None,
-                f"{told}; similarity of errors of the best on Φ(x) minus that of the best on x, last loop of training",
-                headline=main,
-                what="similarity ahead",
-            )
-        )
-    return found
+    return found if task != REPRESENTATION else [*found, _on_features(kind)]
+
+
+def _on_features(kind: str) -> Claim:
+    return Claim(
+        f"features-{kind.lower()}",
+        "The loop works on the representation, not on x: algorithms on Φ(x) are closer.",
+        "Ours; §3.1 constructs it",
+        each(on_features, run(kind, REPRESENTATION), at_least=0.0),
+        None,
+        f"{kind}; similarity of errors of the best on Φ(x) minus that of the best on x, last loop of training",
+        headline=kind == ALGOFORMER,
+        what="similarity ahead",
+    )
 
 
 def _ridge_point(noise: float) -> list[Claim]:
