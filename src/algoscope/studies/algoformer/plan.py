@@ -42,7 +42,7 @@ class Size:
 STEPS = {
     "smoke": {"task": 12, "linear": 12, "chains": 12, "sweep": 12},
     "laptop": {"task": 1000, "linear": 1500, "chains": 1000, "sweep": 1000},
-    "paper": {"task": 10_000, "linear": 10_000, "chains": 4_000, "sweep": 8_000},
+    "paper": {"task": 10_000, "linear": 10_000, "chains": 4_000, "sweep": 10_000},
 }
 SIZES = {
     "smoke": Size(
