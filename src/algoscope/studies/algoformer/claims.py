@@ -116,6 +116,24 @@ def _long_inference() -> list[Claim]:
             "error after the most loops over that after training's",
         )
     ]
+    return found
+
+
+def _steady() -> list[Claim]:
+    """What makes long inference stable: the number of scored loops, and what a loop is given."""
+    found = []
+    for injection in names.INJECTIONS:
+        more = "" if injection == names.INJECTION else names.injected(injection)
+        found.append(
+            Claim(
+                f"beyond-{slug(names.injected(injection))}",
+                "Loops beyond those of training do not hurt, whatever a loop is given.",
+                "§5.3, Fig. 3",
+                each(beyond(), run(ALGOFORMER, REPRESENTATION, more), at_most=HURTS),
+                "no rise",
+                f"injection {injection}; error after the most loops over that after training's",
+            )
+        )
     return found + [
         Claim(
             f"steady-{loops}",
@@ -268,6 +286,7 @@ CLAIMS = (
     ),
     *_same_depth(),
     *_long_inference(),
+    *_steady(),
     *_larger(),
     *_noiseless(),
     *(claim for noise in names.NOISES[1:] for claim in _solvers(noise)),

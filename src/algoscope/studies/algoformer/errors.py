@@ -15,6 +15,7 @@ from algoscope.tasks import Task
 from algoscope.trace import Prompts
 
 RESAMPLES = 1000
+PARTS = 20  # of the prompts
 WORST = 1e6  # an error that is not a number is as bad as any
 PerExample = Float[Tensor, "prompts examples"]
 
@@ -52,9 +53,13 @@ def curve(errors: PerExample) -> dict[str, Any]:
 
 
 def summary(errors: PerExample) -> dict[str, Any]:
-    """At the last number of examples, and on average from the first example on."""
-    both = spread(torch.stack([errors[:, -1], errors[:, 1:].mean(1)], dim=1))
+    """At the last number of examples, and on average from the first example on.
+
+    The means over parts of the prompts, the same for all models, let two models be compared prompts by prompts.
+    """
+    views = torch.stack([errors[:, -1], errors[:, 1:].mean(1)], dim=1)
+    both, parts = spread(views), torch.stack([part.mean(0) for part in views.chunk(PARTS)]).mT.tolist()
     return {
-        place: {"n": len(errors), **{part: both[part][k] for part in ("error", "low", "high")}}
+        place: {"n": len(errors), **{part: both[part][k] for part in ("error", "low", "high")}, "parts": parts[k]}
         for k, place in enumerate(("last", "mean"))
     }

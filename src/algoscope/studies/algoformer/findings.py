@@ -4,8 +4,11 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
+
+from algoscope.matching.bootstrap import ratio_interval
 from algoscope.studies.algoformer import names
-from algoscope.studies.algoformer.errors import WORST
+from algoscope.studies.algoformer.errors import WORST, draws_of
 from algoscope.studies.algoformer.loops import FEATURES
 from algoscope.studies.study import Finding, Numbers, Value
 
@@ -41,13 +44,20 @@ def over(a: Value, b: Value) -> Value:
     return Value(a.value / max(b.value, 1e-12), a.low / high, min(a.high / low, WORST), min(a.n, b.n))
 
 
+def paired(a: Model, b: Model, view: str) -> Value:
+    """The error of a over that of b, on the same prompts."""
+    above, below = (torch.tensor(model["summary"][view]["parts"], dtype=torch.float64)[:, None] for model in (a, b))
+    value, low, high = ratio_interval(above, below, draws_of(len(above)), 0.95)
+    return Value(float(value), max(float(low), 0.0), min(float(high), WORST), a["summary"][view]["n"])
+
+
 def ratio(one: str, other: str, view: str = "last", **bounds: float) -> Find:
     """The error of one run over that of another, seed by seed; a run of one seed is compared with the same seed."""
 
     def judge(numbers: Numbers) -> Finding | None:
         first, second = numbers.get(one, {}), numbers.get(other, {})
         both = [(first[seed], second[seed]) for seed in first if seed in second]
-        values = [over(error(a, view), error(b, view)) for a, b in both]
+        values = [paired(a, b, view) for a, b in both]
         better = [min((a, b), key=lambda model: model["summary"]["mean"]["error"]) for a, b in both]
         return sober(better, Finding.judged(values, **bounds)) if values else None
 

@@ -36,8 +36,9 @@ SHARE = 4  # of so many prompts, where a target has many coordinates: one
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many prompts for errors, for loops and for the instrument; up to how many loops."""
+    """How many prompts for errors, beside known methods, for loops and for the instrument; up to how many loops."""
 
+    tested: int
     prompts: int
     looped: int
     compared: int
@@ -46,26 +47,27 @@ class Sizes:
     def of(self, task: Task) -> "Sizes":
         """Fewer prompts where each asks for many coordinates."""
         few = SHARE if task.outputs > 1 else 1
-        return Sizes(self.prompts // few, self.looped // few, max(self.compared // few, 10), self.loops)
+        fewer = (self.tested // few, self.prompts // few, self.looped // few, max(self.compared // few, 10))
+        return Sizes(*fewer, self.loops)
 
 
 SIZES = {
-    "smoke": Sizes(40, 20, 40, 12),
-    "laptop": Sizes(500, 120, 400, 200),
-    "paper": Sizes(500, 120, 300, 200),
+    "smoke": Sizes(80, 40, 20, 40, 12),
+    "laptop": Sizes(4000, 500, 120, 400, 200),
+    "paper": Sizes(4000, 500, 120, 300, 200),
 }
 
 
 def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
     task, sizes = training.task, SIZES[scale].of(training.task)
-    prompts = task.sample(sizes.prompts, seed=0)
+    prompts = task.sample(sizes.tested, seed=0)
     errors = per_example(answers(network, task, prompts), prompts, task)
     numbers: dict[str, Any] = {
         "task": type(task).__name__,
         "dim": task.inputs,
         "errors": curve(errors),
         "summary": summary(errors),
-        "ahead": ahead(errors, task, prompts),
+        "ahead": ahead(errors[: sizes.prompts], task, scale),
         "parameters": network.parameter_count,
         "steps": training.settings.steps,
     }
@@ -124,9 +126,10 @@ def grid(trained: int, longest: int) -> tuple[int, ...]:
 
 
 @functools.lru_cache(maxsize=2)
-def known_errors(task: Task, prompts: int) -> Mapping[str, PerExample]:
-    """Of the known methods, on the same prompts."""
-    sample = task.sample(prompts, seed=0)
+def known_errors(task: Task, scale: str) -> Mapping[str, PerExample]:
+    """Of the known methods, on the first of the prompts that models are tested on."""
+    sizes = SIZES[scale].of(task)
+    sample, prompts = task.sample(sizes.tested, seed=0), sizes.prompts
     parts: dict[str, list[Tensor]] = {}
     for start in range(0, prompts, CHUNK):
         part = replace(sample, x=sample.x[start : start + CHUNK], y=sample.y[start : start + CHUNK])
@@ -135,11 +138,11 @@ def known_errors(task: Task, prompts: int) -> Mapping[str, PerExample]:
     return {name: torch.cat(found) for name, found in parts.items()}
 
 
-def ahead(errors: PerExample, task: Task, prompts: Prompts) -> dict[str, Any]:
+def ahead(errors: PerExample, task: Task, scale: str) -> dict[str, Any]:
     """By how much each known method's error is above the model's, paired by prompt; above zero the model is better."""
     found, dim = {}, task.inputs
     views = {"last": slice(-1, None), "mean": slice(1, None), "few": slice(1, dim // 2 + 1)}
-    for name, other in known_errors(task, prompts.batch).items():
+    for name, other in known_errors(task, scale).items():
         by = torch.stack([(other - errors)[:, view].mean(1) for view in views.values()], dim=1)
         low, high = (end.clamp(-WORST, WORST) for end in interval(by, draws_of(len(by)), 0.95))
         found[name] = {
@@ -151,7 +154,7 @@ def ahead(errors: PerExample, task: Task, prompts: Prompts) -> dict[str, Any]:
 
 def known(task: Task, scale: str) -> dict[str, Any]:
     """The errors of the known methods by the number of examples."""
-    found = known_errors(task, SIZES[scale].of(task).prompts)
+    found = known_errors(task, scale)
     curves = {name: curve(errors) for name, errors in found.items()}
     return {"task": type(task).__name__, "dim": task.inputs, "known": curves, "tuned": references.tuned(task).name}
 
