@@ -180,6 +180,16 @@ def test_numbers_that_depend_on_sizes_are_judged_at_the_paper_s():
     assert findings.absolute(model_of(1e-4) | {"dim": 5}) is None
 
 
+def test_the_law_of_descent_is_that_at_one_rate_on_features():
+    laws = {name: {"law": name} for name in ("GradientDescent(rate=best) on features", "GradientDescent(rate=0.1)",
+                                             "GradientDescent(rate=0.1) on features", "Newton")}  # fmt: skip
+    model = {"loops": {"laws": laws}}
+    assert findings.law_of(model, "GradientDescent") == {"law": "GradientDescent(rate=0.1) on features"}
+    assert findings.law_of(model, "GradientDescent(rate=best)") == {"law": "GradientDescent(rate=best) on features"}
+    assert findings.law_of(model, "Newton") == {"law": "Newton"}
+    assert findings.law_of(model, "Chebyshev") is None
+
+
 def test_a_control_that_is_named_wrongly_fails():
     for kept, alarms, verdict in ((6, 0, "holds"), (5, 0, "fails"), (6, 1, "fails")):
         counts = {"kept": kept, "alone": 3, "expected": 6, "alarms": alarms}

@@ -91,7 +91,7 @@ def _same_depth() -> list[Claim]:
 
 def _long_inference() -> list[Claim]:
     corners = [(12, 5), (12, 10), (50, 5), (50, 15)]
-    runs = {"20 loops, 15 scored": MAIN}
+    runs = {"default": MAIN}
     runs |= {names.window(*each): run(ALGOFORMER, REPRESENTATION, names.window(*each)) for each in corners}
     found = [
         Claim(

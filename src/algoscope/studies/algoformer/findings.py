@@ -169,9 +169,13 @@ def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
 
 
 def law_of(model: Model, algorithm: str) -> Mapping[str, Any] | None:
-    """Of an algorithm by the beginning of its name, on features if there are any."""
+    """Of an algorithm by its name, on features if there are any; gradient descent has a rate in its name."""
     laws = model["loops"]["laws"]
-    fitting = [name for name in laws if name.removesuffix(FEATURES) == algorithm]
+    plain = {name: name.removesuffix(FEATURES) for name in laws}
+    if algorithm == "GradientDescent":
+        fitting = [name for name in laws if plain[name].startswith("GradientDescent(rate=") and "best" not in name]
+    else:
+        fitting = [name for name in laws if plain[name] == algorithm]
     chosen = [name for name in fitting if name.endswith(FEATURES)] or fitting
     return laws[chosen[0]] if chosen else None
 

@@ -25,7 +25,7 @@ from algoscope.tasks import LinearRegression, RepresentationRegression, Task
 from algoscope.trace import Prompts, Stage, Trace
 from algoscope.verdict import StageVerdict, Verdict, plain_law, short
 
-MANY = (*range(1, 9), 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 256)  # steps of slow methods
+MANY = (*range(1, 9), 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 256, 512, 1024)  # steps of slow methods
 FEW = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 FEWER = (1, 2, 4, 8, 16, 32, 64)  # where a target has many coordinates
 PENALTIES = tuple(10.0**k for k in range(-4, 3))  # of ridge regression, .0001 to 100

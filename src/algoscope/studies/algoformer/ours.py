@@ -19,7 +19,7 @@ from algoscope.studies.algoformer.names import (
 from algoscope.studies.study import Claim
 
 SMALL = 0.01  # squared distance in units of E[y²]: a tenth of the targets' size
-DESCENT, NEWTON = "GradientDescent(rate=best)", "Newton"
+PLAIN, BEST, NEWTON = "GradientDescent", "GradientDescent(rate=best)", "Newton"
 
 
 def _loop(kind: str, task: str) -> list[Claim]:
@@ -40,7 +40,7 @@ def _loop(kind: str, task: str) -> list[Claim]:
         ),
         *(
             Claim(
-                f"law-{name.lower()}-{slug(own)}",
+                f"law-{slug(name)}-{slug(own)}",
                 f"A loop is a step of {name}: the matching step grows by one a loop.",
                 f"{where}; §3 and §4 construct it",
                 grows(algorithm, "linear", own, at_least=0.5, at_most=2.0),
@@ -49,7 +49,11 @@ def _loop(kind: str, task: str) -> list[Claim]:
                 headline=main,
                 what="steps a loop",
             )
-            for name, algorithm in (("descent", DESCENT), ("Newton", NEWTON))
+            for name, algorithm in (
+                ("descent at one rate", PLAIN),
+                ("descent at the best rate", BEST),
+                ("Newton", NEWTON),
+            )
         ),
         Claim(
             f"settles-{slug(own)}",
