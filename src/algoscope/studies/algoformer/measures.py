@@ -31,7 +31,6 @@ from algoscope.tasks import Task
 from algoscope.trace import Prompts
 
 CHUNK = 100  # prompts in flight at once
-SHARE = 4  # of so many prompts, where a target has many coordinates: one
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,11 @@ class Sizes:
     loops: int
 
     def of(self, task: Task) -> "Sizes":
-        """Fewer prompts where each asks for many coordinates."""
-        few = SHARE if task.outputs > 1 else 1
-        fewer = (self.tested // few, self.prompts // few, self.looped // few, max(self.compared // few, 10))
-        return Sizes(*fewer, self.loops)
+        """Fewer prompts where each asks for many coordinates, and the fewer, the more often it asks."""
+        if task.outputs == 1:
+            return self
+        compared = min(self.compared, max(self.compared * 20 // task.positions, 10))
+        return Sizes(self.tested // 4, self.prompts // 8, self.looped // 2, compared, self.loops)
 
 
 SIZES = {
@@ -131,8 +131,10 @@ def known_errors(task: Task, scale: str) -> Mapping[str, PerExample]:
     sizes = SIZES[scale].of(task)
     sample, prompts = task.sample(sizes.tested, seed=0), sizes.prompts
     parts: dict[str, list[Tensor]] = {}
-    for start in range(0, prompts, CHUNK):
-        part = replace(sample, x=sample.x[start : start + CHUNK], y=sample.y[start : start + CHUNK])
+    chunk = CHUNK if task.outputs == 1 else CHUNK // 5  # weights for many coordinates fill the memory
+    for start in range(0, prompts, chunk):
+        stop = min(start + chunk, prompts)
+        part = replace(sample, x=sample.x[start:stop], y=sample.y[start:stop])
         for name, values in references.answers(task, part):
             parts.setdefault(name, []).append(per_example(values, part, task))
     return {name: torch.cat(found) for name, found in parts.items()}

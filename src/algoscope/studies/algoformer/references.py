@@ -17,7 +17,7 @@ from algoscope.trace import Prompts, Stage
 STEPS = (5, 10, 15, 20)  # those of the paper's figure 5
 RATES = tuple(10 ** (k / 4) for k in range(-16, -3))  # .0001 to .1
 LENGTHS = (5, 10, 20, 40, 80, 160, 320)
-TUNED_ON = 100  # prompts, which no model is tested on
+TUNED_ON = 100  # prompts, which no model is tested on; fewer where each asks for many coordinates
 ON_FEATURES, ON_INPUTS = "on features", "on x"
 LEAST_SQUARES, RIDGE, TUNED = "least squares", "ridge", "tuned gradient descent"
 Methods = dict[str, tuple[Algorithm, Stage]]  # an algorithm, and the step of it that answers
@@ -87,7 +87,7 @@ def answers(task: Task, prompts: Prompts) -> Iterator[tuple[str, Tensor]]:
 @functools.cache
 def tuned(task: Task) -> known.GradientDescent:
     """Gradient descent at one rate for all prefixes, stopped after one number of steps: those with the least error."""
-    prompts = task.sample(TUNED_ON, seed=0, purpose="tuning")
+    prompts = task.sample(TUNED_ON if task.outputs == 1 else TUNED_ON // 5, seed=0, purpose="tuning")
     target, best, found = prompts.target_columns, torch.inf, (RATES[0], LENGTHS[0])
     for rate in RATES:
         method: Algorithm = known.GradientDescent(LENGTHS, rate=rate)
