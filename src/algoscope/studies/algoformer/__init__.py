@@ -14,7 +14,7 @@ from algoscope.studies.study import Section, Study
 
 STUDY = Study(
     name="algoformer",
-    version=1,
+    version=2,
     about="A transformer with a loop, layers before it that prepare and layers after it that finish: does that shape "
     "learn algorithms better than a standard or a looped transformer? And which algorithm does its loop run? The paper "
     "argues that it is an iterative one; nobody has looked. There is no public code, and fifteen points are open: what "
