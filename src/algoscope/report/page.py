@@ -44,8 +44,8 @@ def page(record: Mapping[str, Any]) -> str:
 def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart], pages: Mapping[str, str]) -> str:
     """The page of a study; `pages` are the files of the pages of its models.
 
-    Beside what was measured, `results` tells "title", "source" and "about", its "models", the "centerpiece" and the
-    "tables".
+    Beside what was measured, `results` tells "title", "source" and "about", its "models" and the "choices" among them,
+    the "centerpiece" and the "tables".
     """
     specs = {name: chart.properties(width="container").to_dict() for name, chart in figures.items()}
     counts = Counter(claim["verdict"] for claim in results["claims"])
@@ -57,7 +57,7 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
         (name, model["verdict"]["text"]) for name, model in zip(models, measured, strict=True) if "verdict" in model
     )
     main = next((f"{name}, in the instrument's words. {text}" for name, text in told_of), "")
-    options = (f"<option>{html.escape(name)}</option>" for name in models)
+    options = (f"<option>{html.escape(name)}</option>" for name in results["choices"])
     seconds = [model["seconds"] for model in measured]
     facts = {
         "models": len(models),

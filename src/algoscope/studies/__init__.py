@@ -40,4 +40,10 @@ CATALOG = {
         source="Salemohamed, Charlin, Garg, Sharan and Valiant, arXiv 2411.03253",
         takes=("15 s", "12 min on 2 cores", "not yet run"),
     ),
+    "algoformer": Entry(
+        module="algoformer",
+        title="AlgoFormer: layers before, in and after a loop, and which algorithm the loop runs",
+        source="Gao, Zheng et al., TMLR 01/2025",
+        takes=("15 s", "15 min on 2 cores", "not yet run"),
+    ),
 }

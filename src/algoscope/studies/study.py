@@ -143,6 +143,8 @@ class Study:
     measure: Callable[[Training, Network, str], Numbers] | None = None
     along: Callable[[Training, Network, str], Numbers] | None = None
     tables: Callable[[Numbers], Sequence[Table]] = lambda numbers: ()
+    learning: bool = False  # whether the results tell how the error fell in training
+    chosen: Callable[[Numbers], bool] = lambda model: True  # whether figures that show one model may show this one
 
 
 def find(name: str) -> Study:
@@ -195,10 +197,16 @@ def _measure_model(study: Study, training: Training, run: Run, i: int, scale: st
     assert study.measure is not None, f"{study.name} trains models, so it must say how to measure one"
     alone = replace(training, seeds=(training.seeds[i],))  # so that a fresh network can be built beside it
     numbers = study.measure(alone, load(run.path, i, device), scale)
-    if study.along is None:
-        return numbers
-    kept = {step: load(run.path, i, device, step) for step in training.settings.keep}
-    return {**numbers, "along": [{"step": step, **study.along(alone, kept[step], scale)} for step in kept]}
+    if study.along is not None:
+        kept = {step: load(run.path, i, device, step) for step in training.settings.keep}
+        along = [{"step": step, **study.along(alone, kept[step], scale)} for step in kept]
+        numbers = {**numbers, "along": along}
+    return {**numbers, "learning": _learning(run, i)} if study.learning else numbers
+
+
+def _learning(run: Run, member: int) -> dict[str, list[int | float | None]]:
+    """The error at the last position in use; while a curriculum rises, that is of easier prompts."""
+    return {name: [record[name] for record in run.learning(member)] for name in ("step", "points", "error")}
 
 
 def _measure(
@@ -285,6 +293,7 @@ def build_page(folder: Path) -> Path:
         "source": entry.source,
         "about": study.about,
         "models": list(labeled(results["runs"])),
+        "choices": [label for label, model in labeled(results["runs"]).items() if study.chosen(model)],
     }
     sections = {"centerpiece": study.centerpiece, "tables": study.tables(results["runs"])}
     runs.write_text(folder / PAGE, study_page({**results, **told, **sections}, figures, pages))

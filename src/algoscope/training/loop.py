@@ -46,6 +46,13 @@ class Run:
     final: list[Record]
     seconds: float
 
+    def learning(self, member: int = 0, most: int = 60) -> list[Record]:
+        """How a member learned: lines of its metrics, at most so many and evenly spread, the last among them."""
+        lines = runs.Folder(self.path).metrics.read_text().splitlines()
+        own = [record for record in map(json.loads, lines) if record["member"] == member]
+        every = math.ceil(len(own) / most)
+        return own[(len(own) - 1) % every :: every]
+
 
 def train(
     task: Task | Sequence[Task],

@@ -21,7 +21,7 @@ from algoscope.reading.states import Show
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
 from algoscope.tasks.task import Task
 from algoscope.trace import Stage
-from algoscope.verdict import StageVerdict
+from algoscope.verdict import StageVerdict, Verdict
 
 Step = tuple[str, Stage]  # of an algorithm
 STEPS = 5
@@ -167,23 +167,32 @@ def coinciding(instrument: Instrument, step: Step) -> set[Step]:
 
 
 @torch.no_grad()
-def named(control: Control, compared: int, fitted: int, seed: int = 0) -> dict[str, Any]:
-    """What the instrument says about it, and whether that is so.
-
-    The right step must be among those that it keeps, and all that it keeps must coincide with that. Of stages that hold
-    none it must keep nothing.
-    """
+def said(control: Control, compared: int, fitted: int, seed: int = 0) -> tuple[Instrument, Verdict]:
+    """What the instrument says about a construction."""
     at = "all" if control.everywhere else control.task.positions - 1
     instrument = Instrument(
         control.task, control.listed, control.times * compared, control.times * fitted, seed, at, others=()
     )
-    verdict = instrument.identify(control.show(), stages=(*control.empty, *control.expected), weights=False)
+    return instrument, instrument.identify(control.show(), stages=(*control.empty, *control.expected), weights=False)
+
+
+def counted(control: Control, instrument: Instrument, verdict: Verdict) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    """Whether that is so, in numbers, and stage by stage.
+
+    The right step must be among those that it keeps, and all that it keeps must coincide with that. Of stages that hold
+    none it must keep nothing.
+    """
     found = {str(stage.stage): stage for stage in verdict.stages}
     rows = [_judged(instrument, found[stage], step) for stage, step in control.expected.items()]
     counts = {key: sum(row[key] for row in rows) for key in ("kept", "named")}
     alarms = sum(bool(found[stage].agreed) for stage in control.empty)
     wrong = sum(found[stage].certain and not row["named"] for stage, row in zip(control.expected, rows, strict=True))
-    counts |= {"expected": len(rows), "empty": len(control.empty), "alarms": alarms, "wrong": wrong}
+    return counts | {"expected": len(rows), "empty": len(control.empty), "alarms": alarms, "wrong": wrong}, rows
+
+
+def named(control: Control, compared: int, fitted: int, seed: int = 0) -> dict[str, Any]:
+    instrument, verdict = said(control, compared, fitted, seed)
+    counts, rows = counted(control, instrument, verdict)
     record = verdict.record()
     told = {key: record[key] for key in record if key not in ("controls", "provenance")}
     return {"named": counts, "judged": rows, "verdict": told}

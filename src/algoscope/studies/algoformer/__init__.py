@@ -1,0 +1,37 @@
+"""Gao, Zheng et al.: transformers with a loop, and layers before and after it, learn algorithms.
+
+plan.py says what is trained, measures.py, loops.py and costs.py what is measured, references.py what known methods make
+of the same prompts, controls.py which networks are known; findings.py and claims.py say what follows, figures.py and
+tables.py what is shown.
+"""
+
+from algoscope.studies.algoformer.claims import CLAIMS
+from algoscope.studies.algoformer.figures import CENTER, figures, shown
+from algoscope.studies.algoformer.measures import measure
+from algoscope.studies.algoformer.plan import RUNS
+from algoscope.studies.algoformer.tables import tables
+from algoscope.studies.study import Section, Study
+
+STUDY = Study(
+    name="algoformer",
+    version=2,
+    about="A transformer with a loop, layers before it that prepare and layers after it that finish: does that shape "
+    "learn algorithms better than a standard or a looped transformer? And which algorithm does its loop run? The paper "
+    "argues that it is an iterative one; nobody has looked. There is no public code, and fifteen points are open: what "
+    "we decided, and what depends on it, is told below.",
+    runs=RUNS,
+    measure=measure,
+    claims=CLAIMS,
+    figures=figures,
+    centerpiece=Section(
+        "Which algorithm does the loop run?",
+        "After each loop of training the best linear read-out of the state is compared with every step of every known "
+        "algorithm, on Φ(x) where the task has a representation: how close the closest step comes, and which step that "
+        "is. The models written by hand, whose steps are known, and one without training are among those to choose "
+        "from. A line that ends near 1 is not yet that algorithm: others may come as close.",
+        CENTER,
+    ),
+    tables=tables,
+    learning=True,
+    chosen=shown,
+)

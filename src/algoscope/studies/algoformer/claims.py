@@ -1,0 +1,295 @@
+"""The paper's claims and ours: what each says, where, and the bounds that judge it. They are older than the runs."""
+
+import math
+
+from algoscope.runs import slug
+from algoscope.studies.algoformer import names, references
+from algoscope.studies.algoformer.findings import (
+    absolute,
+    ahead_of,
+    beyond,
+    cost,
+    each,
+    known_error,
+    ratio,
+    steadier,
+)
+from algoscope.studies.algoformer.names import (
+    ALGOFORMER,
+    CHAINS,
+    LOOPED,
+    LOUD,
+    REPRESENTATION,
+    SERIES,
+    STANDARD,
+    TOLD,
+    VIEWS,
+    linear,
+    run,
+)
+from algoscope.studies.algoformer.ours import OURS
+from algoscope.studies.study import Claim
+
+FEWER = "ours is trained for 10,000 steps or fewer instead of 500,000: see the curves of learning."
+MAIN = run(ALGOFORMER, REPRESENTATION)
+HURTS = 1.1  # times the error: what counts as worse
+FAR = 2.0  # times the error: what counts as far behind
+
+
+def _beats(task: str, view: str) -> list[Claim]:
+    noise = {SERIES: "noise .1, ", LOUD: "noise 1 as in the text, "}.get(task, "")
+    return [
+        Claim(
+            f"beats-{rival}-{slug(task)}-{view}",
+            f"AlgoFormer beats the {rival} transformer on {TOLD[task]}.",
+            "§5.2, Fig. 2",
+            ratio(run(ALGOFORMER, task), run(rival, task), view, at_most=1.0),
+            "below 1",
+            f"{noise}ratio of errors {VIEWS[view]}",
+            headline=view == "last" and task in names.MAIN,
+            what="times its error",
+            why=FEWER,
+        )
+        for rival in (STANDARD, LOOPED)
+    ]
+
+
+def _injected(injection: str) -> list[Claim]:
+    """The comparison again, with what a loop is given."""
+    own = MAIN if injection == names.INJECTION else run(ALGOFORMER, REPRESENTATION, names.injected(injection))
+    default = " (the default)" if injection == names.INJECTION else ""
+    return [
+        Claim(
+            f"beats-{rival}-{slug(names.injected(injection))}",
+            f"AlgoFormer beats the {rival} transformer on {TOLD[REPRESENTATION]}, whatever a loop is given.",
+            "§5.2, Fig. 2",
+            ratio(own, run(rival, REPRESENTATION), at_most=1.0),
+            "below 1",
+            f"injection {injection}{default}, ratio of errors {VIEWS['last']}",
+            why=FEWER,
+        )
+        for rival in (STANDARD, LOOPED)
+    ]
+
+
+def _same_depth() -> list[Claim]:
+    return [
+        Claim(
+            f"depth-{layers}",
+            f"AlgoFormer with one layer each beats a standard transformer of {layers} layers, {why}.",
+            "§5.3, Fig. 4a",
+            ratio(MAIN, run(STANDARD, REPRESENTATION, names.layers(layers)), at_most=1.0),
+            "below 1",
+            f"ratio of errors {VIEWS['last']}",
+            headline=layers == 22,
+            what="times its error",
+            why=FEWER,
+        )
+        for layers, why in ((3, "as many as it has weights for"), (22, "as deep as its 20 loops make it"))
+    ]
+
+
+def _long_inference() -> list[Claim]:
+    corners = [(12, 5), (12, 10), (50, 5), (50, 15)]
+    runs = {"default": MAIN}
+    runs |= {names.window(*each): run(ALGOFORMER, REPRESENTATION, names.window(*each)) for each in corners}
+    found = [
+        Claim(
+            f"beyond-{slug(told)}",
+            "Loops beyond those of training do not hurt.",
+            "§5.3, Fig. 3",
+            each(beyond(), own, at_most=HURTS),
+            "no rise",
+            f"{told if own != MAIN else 'as in training'}; error after the most loops over that after training's",
+            headline=own == MAIN,
+            what="times the error of training's loops",
+        )
+        for told, own in runs.items()
+    ]
+    found += [
+        Claim(
+            "beyond-improves",
+            "With more loops than in training the error falls further, and then stays.",
+            "§5.3, Fig. 3",
+            each(beyond(), MAIN, at_most=1.0),
+            "below 1",
+            "error after the most loops over that after training's",
+        )
+    ]
+    return found
+
+
+def _steady() -> list[Claim]:
+    """What makes long inference stable: the number of scored loops, and what a loop is given."""
+    found = []
+    for injection in names.INJECTIONS:
+        more = "" if injection == names.INJECTION else names.injected(injection)
+        found.append(
+            Claim(
+                f"beyond-{slug(names.injected(injection))}",
+                "Loops beyond those of training do not hurt, whatever a loop is given.",
+                "§5.3, Fig. 3",
+                each(beyond(), run(ALGOFORMER, REPRESENTATION, more), at_most=HURTS),
+                "no rise",
+                f"injection {injection}; error after the most loops over that after training's",
+            )
+        )
+    return found + [
+        Claim(
+            f"steady-{loops}",
+            f"A larger ΔT makes long inference stable ({loops} loops in training).",
+            "§5.3, Fig. 3",
+            steadier(
+                *(run(ALGOFORMER, REPRESENTATION, names.window(loops, scored)) for scored in (5, most)), at_least=1.0
+            ),
+            "above 1",
+            f"rise of the error beyond training with ΔT = 5 over that with ΔT = {most}",
+            headline=loops == 50,
+            what="times the rise",
+        )
+        for loops, most in ((12, 10), (50, 15))
+    ]
+
+
+def _larger() -> list[Claim]:
+    """More heads and layers help until they do not."""
+    sizes = {
+        "heads-2": ("8 heads are better than 2.", names.heads(2)),
+        "heads-16": ("16 heads are worse than 8.", names.heads(16)),
+        "layers-2": ("Two layers each are better than one.", names.layers(2)),
+        "layers-4": ("Four layers each are worse than two.", names.layers(4)),
+    }
+    found = []
+    for id, (says, told) in sizes.items():
+        other = run(ALGOFORMER, REPRESENTATION, names.layers(2)) if id == "layers-4" else MAIN
+        low, high, paper = (0.0, 1.0, "below 1") if id == "layers-2" else (1.0, math.inf, "above 1")
+        compared = f"error with {told} over that with {'2 layers' if id == 'layers-4' else 'the default'}"
+        find = ratio(run(ALGOFORMER, REPRESENTATION, told), other, at_least=low, at_most=high)
+        found.append(Claim(id, says, "§5.3, Fig. 4", find, paper, compared, why=FEWER))
+    return found
+
+
+def _solvers(noise: float) -> list[Claim]:
+    rivals = {
+        references.newton(20): "Newton's method",
+        references.descent(20): "gradient descent",
+        references.RIDGE: "ridge regression with the right λ",
+        references.LEAST_SQUARES: "least squares",
+        references.TUNED: "gradient descent with a tuned rate and number of steps",
+    }
+    return [
+        Claim(
+            f"noise-{noise:g}-{slug(name.split(',')[0])}-{view}",
+            f"With noise, AlgoFormer beats {told}.",
+            "§5.4, Fig. 5" if name in list(rivals)[:2] else "Ours: left out in Fig. 5",
+            each(ahead_of(name, view), run(ALGOFORMER, linear(noise)), at_least=0.0),
+            "above 0" if name in list(rivals)[:2] else None,
+            f"σ = {noise:g}; {name}: its error minus ours, {VIEWS[view]}",
+            headline=noise == 1.0 and view == "mean" and name in (references.newton(20), references.RIDGE),
+            what="more normalized error than ours",
+            why=FEWER
+            if name in list(rivals)[:2]
+            else "with the right λ ridge regression is the best that is possible.",
+        )
+        for name, told in rivals.items()
+        for view in (("mean", "last") if name in (references.newton(20), references.RIDGE) else ("mean",))
+    ]
+
+
+def _noiseless() -> list[Claim]:
+    quiet, known = run(ALGOFORMER, linear(0.0)), names.references(linear(0.0))
+    return [
+        Claim(
+            "floor",
+            "Without noise AlgoFormer stays at an error near .001.",
+            "§5.4, Fig. 5a",
+            each(absolute, quiet, at_least=3e-4, at_most=3e-3),
+            1e-3,
+            "not divided by E[y²]; at the last number of examples; within a factor of 3",
+            headline=True,
+            what="squared error",
+            why=FEWER,
+        ),
+        Claim(
+            "newton-exact",
+            "Without noise Newton's method reaches machine precision.",
+            "§5.4, Fig. 5a",
+            known_error(known, references.newton(20), at_most=1e-20),
+            "nearly zero",
+            "20 steps, at the last number of examples",
+        ),
+        *(
+            Claim(
+                f"few-examples-{slug(name.split(',')[0])}",
+                f"Without noise and with few examples AlgoFormer beats {told}.",
+                "§5.4, Fig. 5a",
+                each(ahead_of(name, "few"), quiet, at_least=0.0),
+                "above 0",
+                "its error minus ours, mean over up to d/2 examples",
+            )
+            for name, told in ((references.newton(20), "Newton's method"), (references.descent(20), "gradient descent"))
+        ),
+    ]
+
+
+def _costs() -> list[Claim]:
+    shares = {
+        "inference_share_same": ("at T = 20, at inference", 0.1, 0.08, 0.12),
+        "inference_share_long": ("at T = 200, at inference", 0.01, 0.008, 0.012),
+        "training_share": ("at T = 20, in training, where post answers after each scored loop", 0.1, 0.08, 0.12),
+    }
+    counts = {ALGOFORMER: 2.4e6, LOOPED: 0.79e6, STANDARD: 9.5e6}
+    found = [
+        Claim(
+            slug(what),
+            f"Pre and post are about {paper:g} of the computation {told}.",
+            "§5.6",
+            cost(ALGOFORMER, what, at_least=low, at_most=high),
+            paper,
+            "share of floating-point operations",
+            headline=what != "inference_share_long",
+            what="of all operations",
+            why="the loss of equation 3 needs post after each of the ΔT scored loops."
+            if what == "training_share"
+            else "",
+        )
+        for what, (told, paper, low, high) in shares.items()
+    ]
+    return found + [
+        Claim(
+            f"parameters-{kind.lower()}",
+            f"The {kind} model has {paper / 1e6:g} million parameters.",
+            "§5.1, counted",
+            cost(kind, "parameters", at_least=0.95 * paper, at_most=1.05 * paper),
+            paper,
+            "within 5%; the first version of the abstract calls all three equal",
+        )
+        for kind, paper in counts.items()
+    ]
+
+
+CLAIMS = (
+    *(claim for task in names.MAIN for claim in _beats(task, "last")),
+    *(claim for task in (*names.MAIN, LOUD) for claim in _beats(task, "mean")),
+    *_beats(LOUD, "last"),
+    *(claim for injection in names.INJECTIONS for claim in _injected(injection)),
+    Claim(
+        "chains-looped",
+        "On chains of thought the looped transformer is far behind the standard one.",
+        "§5.2, Fig. 2c",
+        ratio(run(LOOPED, CHAINS), run(STANDARD, CHAINS), at_least=FAR),
+        "far above 1",
+        f"ratio of errors {VIEWS['last']}; far is twice",
+        headline=True,
+        what="times its error",
+        why=FEWER,
+    ),
+    *_same_depth(),
+    *_long_inference(),
+    *_steady(),
+    *_larger(),
+    *_noiseless(),
+    *(claim for noise in names.NOISES[1:] for claim in _solvers(noise)),
+    *_costs(),
+    *OURS,
+)

@@ -1,0 +1,261 @@
+"""The figures of the study, from its numbers."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import altair as alt
+
+from algoscope.report import charts
+from algoscope.studies.algoformer import names, references
+from algoscope.studies.algoformer.names import ALGOFORMER, REPRESENTATION, run
+from algoscope.studies.plans import Plan, Rows, drawn
+from algoscope.studies.study import Numbers
+
+FLOOR, CEILING = 1e-6, 30.0  # errors are drawn between these
+CENTER = ("loop-similarity", "loop-steps")
+SHORT = {
+    "GradientDescent(rate=best)": "gradient descent, best rate",
+    "ConjugateGradients": "conjugate gradients",
+    "HeavyBall": "heavy ball",
+    "GradientDescentPlusPlus": "GD++",
+    "OrdinaryLeastSquares": "least squares",
+}
+
+
+def figures(numbers: Numbers) -> dict[str, alt.LayerChart]:
+    """By name. Those that show a model only let a model be chosen that has something to show."""
+    looping = {name: seeds for name, seeds in numbers.items() if any(map(shown, seeds.values()))}
+    return drawn(looping, EACH, {}) | drawn(numbers, {}, ACROSS)
+
+
+def shown(model: Numbers) -> bool:
+    """Whether the instrument has looked at its loops."""
+    return "loops" in model
+
+
+def readable(algorithm: str) -> str:
+    """An algorithm as a reader calls it."""
+    plain, features = algorithm.removesuffix(" on features"), algorithm.endswith(" on features")
+    if plain.startswith("GradientDescent(rate=") and "best" not in plain:
+        plain = f"gradient descent, rate {plain[21:-1]}"
+    if plain.startswith("Ridge"):
+        plain = "ridge"
+    return SHORT.get(plain, plain) + (" on Φ(x)" if features else "")
+
+
+def within(value: float | None) -> float | None:
+    return None if value is None else min(max(value, FLOOR), CEILING)
+
+
+def loop_number(stage: str) -> int | None:
+    kind, _, number = stage.rpartition(" ")
+    return int(number) if kind == "loop" else 0 if stage in ("pre", "embedding") else None
+
+
+def _similarity(model: Numbers) -> Rows:
+    """How close the closest step of each algorithm is, and how close the null."""
+    stages = model.get("loops", {}).get("stages", ())
+    for stage, value in zip(stages, model.get("loops", {}).get("null", ()), strict=True):
+        if loop_number(stage["stage"]) and value is not None:
+            yield {"series": "null: predicts zero", "x": loop_number(stage["stage"]), "y": value}
+    for name, found in model.get("loops", {}).get("closest", {}).items():
+        for i, stage in enumerate(model["loops"]["stages"]):
+            loop, value = loop_number(stage["stage"]), found["similarity"][i]
+            if loop and value is not None:
+                yield {"series": readable(name), "x": loop, "y": value}
+
+
+def _steps(model: Numbers) -> Rows:
+    """Which step of each algorithm is the closest."""
+    for name, found in model.get("loops", {}).get("closest", {}).items():
+        if name not in model["loops"]["laws"]:
+            continue
+        for stage, step in zip(model["loops"]["stages"], found["step"], strict=True):
+            loop = loop_number(stage["stage"])
+            if loop and step:
+                yield {"series": readable(name), "x": loop, "y": step}
+
+
+def _beyond(model: Numbers) -> Rows:
+    """How much of a loop is left unexplained by its closest step, and explained by a mixture."""
+    for stage in model.get("loops", {}).get("stages", ()):
+        loop, (share, low, high) = loop_number(stage["stage"]), stage["beyond"]
+        if loop and share is not None:
+            yield {"series": "explained by other steps", "x": loop, "y": share, "low": low, "high": high}
+
+
+def _answers(model: Numbers) -> Rows:
+    for name, found in model.get("answers", {}).get("similarity", {}).items():
+        for loop, value in zip(model["answers"]["loop"], found, strict=True):
+            if value is not None:
+                yield {"series": readable(name), "x": loop, "y": value}
+
+
+def _errors_by_loop(model: Numbers) -> Rows:
+    yield from _loops("last number of examples", model)
+
+
+def _loops(series: str, model: Numbers) -> Rows:
+    found = model.get("by_loop")
+    if found:
+        for i, loop in enumerate(found["loop"]):
+            numbers = {"y": found["error"][i], "low": found["low"][i], "high": found["high"][i]}
+            yield {"series": series, "x": loop, **{name: within(value) for name, value in numbers.items()}}
+
+
+def _curve(series: str, found: Mapping[str, Any]) -> Rows:
+    for t, value, low, high in zip(*(found[part] for part in ("t", "error", "low", "high")), strict=True):
+        if t:
+            yield {"series": series, "x": t, "y": within(value), "low": within(low), "high": within(high)}
+
+
+def _over_seeds(series: str, models: Iterable[Numbers]) -> Rows:
+    """The mean over the seeds, and as its band the range of their intervals."""
+    found = [model["errors"] for model in models]
+    for i, t in enumerate(found[0]["t"] if found else ()):
+        if t:
+            mean = sum(each["error"][i] for each in found) / len(found)
+            ends = {"low": min(each["low"][i] for each in found), "high": max(each["high"][i] for each in found)}
+            yield {"series": series, "x": t, "y": within(mean), **{end: within(value) for end, value in ends.items()}}
+
+
+def _known(numbers: Numbers, task: str, chosen: Callable[[str], bool]) -> Rows:
+    for name, found in numbers.get(names.references(task), {}).get("0", {}).get("known", {}).items():
+        if chosen(name):
+            yield from _curve(name, found)
+
+
+def _framed(rows: Iterable[dict[str, Any]], kinds: Iterable[str]) -> Rows:
+    """Known methods that are far better or worse than every model end at the frame."""
+    found, own = list(rows), set(kinds)
+    errors = [row["y"] for row in found if row["series"] in own]
+    low, high = (0.3 * min(errors), 3 * max(errors)) if errors else (FLOOR, CEILING)
+    for row in found:
+        yield row | {part: min(max(row[part], low), high) for part in ("y", "low", "high")}
+
+
+def _compared(task: str) -> Callable[[Numbers], Rows]:
+    """Figure 2: the three models, and what least squares and ridge regression make of the features."""
+
+    def rows(numbers: Numbers) -> Rows:
+        kinds = {kind: numbers[run(kind, task)].values() for kind in names.KINDS if run(kind, task) in numbers}
+        for kind, models in kinds.items():
+            yield from _over_seeds(kind, models)
+        if kinds:
+            closed = (references.LEAST_SQUARES, references.RIDGE)
+            yield from _known(numbers, task, lambda name: name.startswith(closed))
+
+    return lambda numbers: _framed(rows(numbers), names.KINDS)
+
+
+def _solvers(noise: float) -> Callable[[Numbers], Rows]:
+    """Figure 5, with what it left out."""
+
+    def rows(numbers: Numbers) -> Rows:
+        task = names.linear(noise)
+        if run(ALGOFORMER, task) in numbers:
+            yield from _over_seeds(ALGOFORMER, numbers[run(ALGOFORMER, task)].values())
+            yield from _known(numbers, task, lambda name: True)
+
+    return lambda numbers: _framed(rows(numbers), [ALGOFORMER])
+
+
+def _windows(numbers: Numbers) -> Rows:
+    """Figure 3."""
+    default = run(ALGOFORMER, REPRESENTATION)
+    for name, seeds in numbers.items():
+        if name == default or (name.startswith(default) and name.endswith("scored")):
+            model = seeds.get("0", {})
+            told = (
+                name.removeprefix(f"{default}, ") if name != default else f"{model.get('trained')} loops, the default"
+            )
+            yield from _loops(told, model)
+
+
+def _sizes(ending: str) -> Callable[[Numbers], Rows]:
+    """Figure 4."""
+
+    def rows(numbers: Numbers) -> Rows:
+        found = [name for name in numbers if name.split(", ")[-1].rstrip("s").endswith(ending)]
+        defaults = [run(kind, REPRESENTATION) for kind in names.KINDS if kind != names.LOOPED]
+        for name in (*defaults, *found) if found else ():
+            if name in numbers and "0" in numbers[name]:
+                told = name.replace(f", {REPRESENTATION}", "") + (", default" if name in defaults else "")
+                yield from _over_seeds(told, [numbers[name]["0"]])
+
+    return rows
+
+
+def _injections(numbers: Numbers) -> Rows:
+    for injection in names.INJECTIONS:
+        more = "" if injection == names.INJECTION else names.injected(injection)
+        models = numbers.get(run(ALGOFORMER, REPRESENTATION, more), {})
+        if "0" in models and run(ALGOFORMER, REPRESENTATION) in numbers:
+            yield from _over_seeds(f"injection {injection}", [models["0"]])
+
+
+def _learning(sweeps: bool) -> Callable[[Numbers], Rows]:
+    """How the error of the first seed fell."""
+
+    def rows(numbers: Numbers) -> Rows:
+        main = {run(kind, task) for kind in names.KINDS for task in names.TASKS}
+        for name, seeds in numbers.items():
+            found = next(iter(seeds.values())).get("learning") if (name not in main) == sweeps else None
+            for step, error in zip(found["step"], found["error"], strict=True) if found else ():
+                if error is not None:
+                    yield {"series": name, "x": step, "y": within(error)}
+
+    return rows
+
+
+def _draw(x: str, y: str, title: str, **options: Any) -> Callable[[list[dict[str, Any]]], alt.LayerChart]:
+    return lambda rows: charts.curves(rows, x, y, title, **options)
+
+
+ERROR, EXAMPLES, LEARNED = "normalized error", "examples", "error at the last position in use"
+EACH: dict[str, Plan] = {
+    "loop-similarity": (
+        _similarity,
+        _draw("loop", "similarity of errors", "How close each algorithm comes, at its best step", legend="algorithm"),
+    ),
+    "loop-steps": (
+        _steps,
+        _draw("loop", "step", "Which step of it that is", log_y=True, legend="algorithm"),
+    ),
+    "loop-errors": (
+        _errors_by_loop,
+        _draw("loop", ERROR, "Error by loop, beyond training", log_x=True, log_y=True, legend=""),
+    ),
+    "loop-answers": (
+        _answers,
+        _draw("loop", "similarity of errors", "Its own answers, beyond training", log_x=True, legend="algorithm"),
+    ),
+    "loop-beyond": (
+        _beyond,
+        _draw("loop", "share", "Of what the closest step misses, other steps explain", legend=""),
+    ),
+}
+ACROSS: dict[str, Plan] = {
+    **{
+        f"compared-{k}": (_compared(task), _draw(EXAMPLES, ERROR, f"Fig. 2: {task}", log_y=True, legend="model"))
+        for k, task in enumerate((*names.MAIN, names.LOUD))
+    },
+    **{
+        f"solvers-{k}": (
+            _solvers(noise),
+            _draw(EXAMPLES, ERROR, f"Fig. 5: {names.linear(noise)}", log_y=True, legend="method"),
+        )
+        for k, noise in enumerate(names.NOISES)
+    },
+    "windows": (
+        _windows,
+        _draw(
+            "loop", ERROR, "Fig. 3: loops and scored loops of training", log_x=True, log_y=True, legend="trained with"
+        ),
+    ),
+    "layers": (_sizes("layer"), _draw(EXAMPLES, ERROR, "Fig. 4a: layers", log_y=True, legend="model")),
+    "heads": (_sizes("head"), _draw(EXAMPLES, ERROR, "Fig. 4b: heads", log_y=True, legend="model")),
+    "injections": (_injections, _draw(EXAMPLES, ERROR, "What a loop is given", log_y=True, legend="AlgoFormer")),
+    "learning": (_learning(False), _draw("step", LEARNED, "Learning", log_y=True, legend="run")),
+    "learning-sweeps": (_learning(True), _draw("step", LEARNED, "Learning, sweeps", log_y=True, legend="run")),
+}

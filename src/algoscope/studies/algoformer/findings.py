@@ -1,0 +1,220 @@
+"""What the numbers say: functions from what was measured to findings, which the claims put together."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from algoscope.matching.bootstrap import ratio_interval
+from algoscope.studies.algoformer import names
+from algoscope.studies.algoformer.errors import WORST, draws_of
+from algoscope.studies.algoformer.loops import FEATURES
+from algoscope.studies.study import Finding, Numbers, Value
+
+Model = Mapping[str, Any]  # the numbers of one model
+Find = Callable[[Numbers], Finding | None]
+UNLEARNED = 0.9  # a mean error above this is that of a model that has learned next to nothing
+
+
+def each(find: Callable[[Model], Value | None], run: str, **bounds: float) -> Find:
+    """Judges a value of every seed of a run; where a model has learned nothing, nothing is claimed."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        models = list(numbers.get(run, {}).values())
+        values = [found for model in models if (found := find(model)) is not None]
+        return sober(models, Finding.judged(values, **bounds)) if values else None
+
+    return judge
+
+
+def sober(models: list[Model], finding: Finding) -> Finding:
+    empty = any(model["summary"]["mean"]["error"] > UNLEARNED for model in models if "summary" in model)
+    return Finding(finding.values, "undecided") if empty else finding
+
+
+def error(model: Model, view: str = "last") -> Value:
+    found = model["summary"][view]
+    return Value(found["error"], found["low"], found["high"], found["n"])
+
+
+def over(a: Value, b: Value) -> Value:
+    """A ratio of two numbers that are not paired: its interval is as wide as both together."""
+    low, high = (max(end, 1e-12) for end in (b.low, b.high))
+    return Value(a.value / max(b.value, 1e-12), a.low / high, min(a.high / low, WORST), min(a.n, b.n))
+
+
+def paired(a: Model, b: Model, view: str) -> Value:
+    """The error of a over that of b, on the same prompts."""
+    above, below = (torch.tensor(model["summary"][view]["parts"], dtype=torch.float64)[:, None] for model in (a, b))
+    value, low, high = ratio_interval(above, below, draws_of(len(above)), 0.95)
+    return Value(float(value), max(float(low), 0.0), min(float(high), WORST), a["summary"][view]["n"])
+
+
+def ratio(one: str, other: str, view: str = "last", **bounds: float) -> Find:
+    """The error of one run over that of another, seed by seed; a run of one seed is compared with the same seed."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        first, second = numbers.get(one, {}), numbers.get(other, {})
+        both = [(first[seed], second[seed]) for seed in first if seed in second]
+        values = [paired(a, b, view) for a, b in both]
+        better = [min((a, b), key=lambda model: model["summary"]["mean"]["error"]) for a, b in both]
+        return sober(better, Finding.judged(values, **bounds)) if values else None
+
+    return judge
+
+
+def absolute(model: Model) -> Value | None:
+    """The error at the last number of examples as the paper's figure 5 has it, at its size: not divided by E[y²]."""
+    unit = model["dim"]  # of linear regression without noise
+    if unit != names.DIM:
+        return None
+    found = error(model)
+    return Value(found.value * unit, found.low * unit, found.high * unit, found.n)
+
+
+def ahead_of(method: str, view: str) -> Callable[[Model], Value | None]:
+    """By how much a known method's error is above the model's."""
+
+    def find(model: Model) -> Value | None:
+        found = model["ahead"].get(method, {}).get(view)
+        return Value(found["by"], found["low"], found["high"], found["n"]) if found else None
+
+    return find
+
+
+def known_error(run: str, method: str, **bounds: float) -> Find:
+    """The error of a known method at the last number of examples."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        found = numbers.get(run, {}).get("0", {}).get("known", {}).get(method)
+        if found is None:
+            return None
+        return Finding.judged([Value(found["error"][-1], found["low"][-1], found["high"][-1], found["n"])], **bounds)
+
+    return judge
+
+
+def beyond(view: str = "last") -> Callable[[Model], Value | None]:
+    """The error after the most loops over that after as many as in training."""
+
+    def find(model: Model) -> Value | None:
+        found = model.get("by_loop", {}).get("beyond", {}).get(view)
+        return Value(found["ratio"], found["low"], found["high"], found["n"]) if found else None
+
+    return find
+
+
+def steadier(few: str, many: str, **bounds: float) -> Find:
+    """How much more the error rises beyond training where few loops were scored than where many were."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        first, second = numbers.get(few, {}), numbers.get(many, {})
+        both = [(first[seed], second[seed]) for seed in first if seed in second]
+        pairs = [(beyond()(a), beyond()(b)) for a, b in both]
+        values = [over(a, b) for a, b in pairs if a is not None and b is not None]
+        return sober([model for pair in both for model in pair], Finding.judged(values, **bounds)) if values else None
+
+    return judge
+
+
+def cost(kind: str, what: str, **bounds: float) -> Find:
+    """A count of the costs, at the paper's size; it has no spread."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        measured = numbers.get(names.COSTS, {}).get("0", {})
+        rows = measured["costs"] if measured.get("dim") == names.DIM else ()
+        found = next((row[what] for row in rows if row["model"] == kind and row.get(what) is not None), None)
+        return None if found is None else Finding.judged([Value(float(found), float(found), float(found), 1)], **bounds)
+
+    return judge
+
+
+def on_features(model: Model) -> Value | None:
+    """How much closer the last loop of training is to an algorithm on features than to any on x."""
+    found = model["loops"]["where"]
+    return Value(found["by"], found["low"], found["high"], found["n"]) if found else None
+
+
+def certain(model: Model) -> Value:
+    """The share of loops that hold one step of one algorithm, with Wilson's interval."""
+    stages = [stage for stage in model["loops"]["stages"] if stage["stage"].startswith("loop")]
+    share, n = sum(stage["certain"] for stage in stages) / len(stages), len(stages)
+    middle, wide = (share + 1.92 / n) / (1 + 3.84 / n), 1.96 / (1 + 3.84 / n)
+    half = wide * math.sqrt(share * (1 - share) / n + 0.96 / n**2)
+    return Value(share, max(middle - half, 0.0), min(middle + half, 1.0), n)
+
+
+def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
+    """How much the matching step of an algorithm grows a loop, and whether by that law."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        models = [model for model in numbers.get(run, {}).values() if "loops" in model]
+        values, laws = [], set()
+        for model in models:
+            found = law_of(model, algorithm)
+            laws.add(found["law"] if found else "none")
+            if found and found["growth"] is not None and found["path"] == law:
+                values.append(Value(found["growth"], found["low"], found["high"], model["loops"]["n"]))
+        if not values:
+            return None
+        verdict = Finding.judged(values, **bounds).verdict
+        if not laws & {law, "undecided"}:
+            verdict = "fails"
+        elif len(values) < len(models) or (verdict == "holds" and laws != {law}):
+            verdict = "undecided"
+        return sober(models, Finding(tuple(values), verdict))
+
+    return judge
+
+
+def law_of(model: Model, algorithm: str) -> Mapping[str, Any] | None:
+    """Of an algorithm by its name, on features if there are any; gradient descent has a rate in its name."""
+    laws = model["loops"]["laws"]
+    plain = {name: name.removesuffix(FEATURES) for name in laws}
+    if algorithm == "GradientDescent":
+        fitting = [name for name in laws if plain[name].startswith("GradientDescent(rate=") and "best" not in name]
+    else:
+        fitting = [name for name in laws if plain[name] == algorithm]
+    chosen = [name for name in fitting if name.endswith(FEATURES)] or fitting
+    return laws[chosen[0]] if chosen else None
+
+
+def value_of(row: Mapping[str, Any], name: str) -> Value:
+    value, low, high = row[name]
+    return Value(value, low, high, row["n"])
+
+
+def settles(to: str, view: str = "mean") -> Callable[[Model], Value | None]:
+    """How far the answers after the most loops are from a closed form."""
+
+    def find(model: Model) -> Value | None:
+        rows = [row for row in model.get("fixed_point", ()) if row["to"] == to]
+        return value_of(rows[-1], view) if rows else None
+
+    return find
+
+
+def nearer(to: str, view: str) -> Callable[[Model], Value | None]:
+    """How much nearer to a closed form than to least squares."""
+
+    def find(model: Model) -> Value | None:
+        rows = [row for row in model.get("fixed_point", ()) if row["to"] == to]
+        return value_of(rows[-1], f"nearer_{view}") if rows else None
+
+    return find
+
+
+def named(run: str) -> Find:
+    """Of the stages that hold a step, the share at which the instrument keeps it; it must never be sure of another."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        found = numbers.get(run, {}).get("0", {}).get("named")
+        if found is None:
+            return None
+        alarms = found["alarms"] + found["wrong"]
+        share = found["kept"] / found["expected"] if found["expected"] else float(not alarms)
+        right = share == 1.0 and not alarms
+        return Finding((Value(share, share, share, max(found["expected"], 1)),), "holds" if right else "fails")
+
+    return judge

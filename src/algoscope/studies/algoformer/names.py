@@ -1,0 +1,68 @@
+"""What the runs are called."""
+
+STANDARD, LOOPED, ALGOFORMER = "standard", "looped", "AlgoFormer"
+KINDS = (ALGOFORMER, LOOPED, STANDARD)
+REPRESENTATION, SERIES, CHAINS = "representation", "series", "chains"
+LOUD = "series, noise 1"  # as the text has it
+MAIN = (REPRESENTATION, SERIES, CHAINS)
+NOISES = (0.0, 0.1, 1.0)
+INJECTIONS = ("none", "prompt", "pre")
+INJECTION = "none"  # the default of the study, chosen by measurement (docs/log.md)
+COSTS = "costs"
+DIM = 20  # of the paper's prompts: numbers that depend on sizes are judged there alone
+
+
+def run(kind: str, task: str, more: str = "") -> str:
+    return f"{kind}, {task}" + (f", {more}" if more else "")
+
+
+def linear(noise: float) -> str:
+    return f"linear regression, noise {noise:g}"
+
+
+def noisy(noise: float) -> str:
+    """Regression with representation at a noise."""
+    return f"{REPRESENTATION}, noise {noise:g}" if noise else REPRESENTATION
+
+
+def injected(injection: str) -> str:
+    return f"injection {injection}"
+
+
+def window(loops: int, scored: int) -> str:
+    return f"{loops} loops, {scored} scored"
+
+
+def layers(count: int) -> str:
+    return f"{count} layers" if count > 1 else "1 layer"
+
+
+def heads(count: int) -> str:
+    return f"{count} heads"
+
+
+def references(task: str) -> str:
+    return f"known methods, {task}"
+
+
+def by_hand(name: str) -> str:
+    return f"by hand, {name}"
+
+
+FRESH = "by chance, AlgoFormer"  # untrained
+TASKS = (*MAIN, LOUD, *map(linear, NOISES), *map(noisy, NOISES[1:]))
+FOLLOWED = frozenset(
+    (
+        *(run(kind, task) for kind in (LOOPED, ALGOFORMER) for task in TASKS),
+        *(run(ALGOFORMER, REPRESENTATION, injected(injection)) for injection in INJECTIONS),
+        FRESH,
+    )
+)  # whose loops the instrument looks at
+PAGED = frozenset((run(ALGOFORMER, REPRESENTATION),))  # with a page of their own
+VIEWS = {"last": "at the last number of examples", "mean": "mean over all numbers of examples"}
+TOLD = {
+    REPRESENTATION: "regression with representation",
+    SERIES: "AR(q) with representation",
+    CHAINS: "chains of thought",
+    LOUD: "AR(q) with representation",
+}

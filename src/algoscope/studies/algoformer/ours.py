@@ -1,0 +1,121 @@
+"""Our own claims: which algorithm does the loop run, where does it end, and are the controls named rightly?"""
+
+from algoscope.runs import slug
+from algoscope.studies.algoformer import names
+from algoscope.studies.algoformer.controls import BY_HAND
+from algoscope.studies.algoformer.findings import certain, each, grows, named, nearer, on_features, settles
+from algoscope.studies.algoformer.loops import LEAST_SQUARES, RIGHT
+from algoscope.studies.algoformer.names import (
+    ALGOFORMER,
+    CHAINS,
+    LOOPED,
+    REPRESENTATION,
+    SERIES,
+    TOLD,
+    VIEWS,
+    linear,
+    run,
+)
+from algoscope.studies.study import Claim
+
+SMALL = 0.01  # squared distance in units of E[y²]: a tenth of the targets' size
+PLAIN, BEST, NEWTON = "GradientDescent", "GradientDescent(rate=best)", "Newton"
+
+
+def _loop(kind: str, task: str) -> list[Claim]:
+    """Ours: which algorithm does the loop run?"""
+    own, told = run(kind, task), f"{kind}, {TOLD.get(task, task)}"
+    main = (kind, task) == (ALGOFORMER, REPRESENTATION)
+    where = "Ours"
+    found = [
+        Claim(
+            f"one-algorithm-{slug(own)}",
+            "The loop runs a known algorithm: most loops hold one step of one, for certain.",
+            where,
+            each(certain, own, at_least=0.5),
+            None,
+            f"{told}; share of the loops of training",
+            headline=main,
+            what="of the loops",
+        ),
+        *(
+            Claim(
+                f"law-{slug(name)}-{slug(own)}",
+                f"A loop is a step of {name}: the matching step grows by one a loop.",
+                f"{where}; §3 and §4 construct it",
+                grows(algorithm, "linear", own, at_least=0.5, at_most=2.0),
+                1.0,
+                f"{told}; each step scaled to the stage",
+                headline=main,
+                what="steps a loop",
+            )
+            for name, algorithm in (
+                ("descent at one rate", PLAIN),
+                ("descent at the best rate", BEST),
+                ("Newton", NEWTON),
+            )
+        ),
+        Claim(
+            f"settles-{slug(own)}",
+            "After the most loops its answers are those of least squares.",
+            where,
+            each(settles(LEAST_SQUARES), own, at_most=SMALL),
+            None,
+            f"{told}; squared distance over E[y²]",
+            headline=main,
+            what="squared distance",
+        ),
+    ]
+    return found if task != REPRESENTATION else [*found, _on_features(kind)]
+
+
+def _on_features(kind: str) -> Claim:
+    return Claim(
+        f"features-{kind.lower()}",
+        "The loop works on the representation, not on x: algorithms on Φ(x) are closer.",
+        "Ours; §3.1 constructs it",
+        each(on_features, run(kind, REPRESENTATION), at_least=0.0),
+        None,
+        f"{kind}; similarity of errors of the best on Φ(x) minus that of the best on x, last loop of training",
+        headline=kind == ALGOFORMER,
+        what="similarity ahead",
+    )
+
+
+def _ridge_point(noise: float) -> list[Claim]:
+    return [
+        Claim(
+            f"ridge-point-{noise:g}-{view}",
+            "With noise, the answers after the most loops are nearer to ridge regression than to least squares.",
+            "Ours",
+            each(nearer(RIGHT, view), run(ALGOFORMER, linear(noise)), at_least=0.0),
+            None,
+            f"σ = {noise:g}; squared distances over E[y²], {VIEWS[view]}",
+        )
+        for view in ("mean", "last")
+    ]
+
+
+def _controls() -> list[Claim]:
+    found = [
+        Claim(
+            f"by-hand-{slug(name)}",
+            f"Control: the hand-built AlgoFormer of {name} is named rightly.",
+            "Ours",
+            named(names.by_hand(name)),
+            None,
+            "share of the stages that hold a step at which it is kept; never sure of another",
+        )
+        for name in BY_HAND
+    ]
+    fresh = Claim("by-chance", "Control: in an untrained AlgoFormer no step is found.", "Ours", named(names.FRESH))
+    return [*found, fresh]
+
+
+OURS = (
+    *_loop(ALGOFORMER, REPRESENTATION),
+    *_loop(LOOPED, REPRESENTATION),
+    *(claim for task in (linear(0.0), SERIES, CHAINS) for claim in _loop(ALGOFORMER, task)),
+    *(claim for noise in names.NOISES[1:] for claim in _ridge_point(noise)),
+    *_controls(),
+)

@@ -1,0 +1,99 @@
+"""What known methods make of the prompts that the models are tested on."""
+
+import functools
+import itertools
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from algoscope import algorithms as known
+from algoscope import arguments
+from algoscope.algorithms import Algorithm, OnFeatures
+from algoscope.algorithms.features import Reduction
+from algoscope.tasks import AutoregressiveRepresentation, LinearRegression, RepresentationRegression, Task
+from algoscope.trace import Prompts, Stage
+
+STEPS = (5, 10, 15, 20)  # those of the paper's figure 5
+RATES = tuple(10 ** (k / 4) for k in range(-16, -3))  # .0001 to .1
+LENGTHS = (5, 10, 20, 40, 80, 160, 320)
+TUNED_ON = 100  # prompts, which no model is tested on; fewer where each asks for many coordinates
+ON_FEATURES, ON_INPUTS = "on features", "on x"
+LEAST_SQUARES, RIDGE, TUNED = "least squares", "ridge", "tuned gradient descent"
+Methods = dict[str, tuple[Algorithm, Stage]]  # an algorithm, and the step of it that answers
+
+
+def newton(steps: int) -> str:
+    return f"Newton, {steps} steps"
+
+
+def descent(steps: int) -> str:
+    return f"gradient descent, {steps} steps"
+
+
+def methods(task: Task) -> Methods:
+    """By name. On a task with features, these are known to all methods but one."""
+    if isinstance(task, LinearRegression):
+        return _plain(task) | {newton(k): (known.Newton(STEPS), k) for k in STEPS}
+    assert isinstance(task, Reduction)
+    found: Methods = {
+        f"{name} {ON_FEATURES}": (OnFeatures(method, task), step)
+        for name, (method, step) in (_plain(task) | _others(task.inputs)).items()
+        if name not in {descent(k) for k in STEPS[:-1]}
+    }
+    if isinstance(task, RepresentationRegression):
+        found[f"{LEAST_SQUARES} {ON_INPUTS}"] = (known.OrdinaryLeastSquares(), 0)
+        found[f"{RIDGE} {ON_INPUTS}"] = (known.Ridge(float(task.dim)), 0)
+    return found
+
+
+def _plain(task: Task) -> Methods:
+    chosen = tuned(task)
+    (steps,) = arguments.steps_to_keep(chosen.steps)
+    found: Methods = {
+        LEAST_SQUARES: (known.OrdinaryLeastSquares(), 0),
+        TUNED: (chosen, steps),
+        **{descent(k): (known.GradientDescent(STEPS, rate="best"), k) for k in STEPS},
+    }
+    return found | ({RIDGE: (known.Ridge(right_penalty(task)), 0)} if task.noise else {})
+
+
+def right_penalty(task: Task) -> float:
+    """The λ of ridge regression that is right for the noise and for how large the weights are drawn."""
+    spread = task.gain**2 / task.features.power if isinstance(task, AutoregressiveRepresentation) else 1.0
+    return float(f"{task.noise**2 / spread:.4g}")
+
+
+def _others(dim: int) -> Methods:
+    most = STEPS[-1]
+    return {
+        newton(most): (known.Newton([most]), most),
+        f"conjugate gradients, {dim} steps": (known.ConjugateGradients([dim]), dim),
+        f"Chebyshev, {most} steps": (known.Chebyshev([most]), most),
+        f"heavy ball, {most} steps": (known.HeavyBall([most]), most),
+        "GD++, 12 steps": (known.GradientDescentPlusPlus([12]), 12),
+    }
+
+
+def answers(task: Task, prompts: Prompts) -> Iterator[tuple[str, Tensor]]:
+    """What each method predicts; a method with several steps in use runs once."""
+    by_method = itertools.groupby(methods(task).items(), key=lambda item: item[1][0])
+    for method, group in by_method:
+        trace = method.trace(prompts)
+        for name, (_, step) in group:
+            yield name, trace.values[trace.stages.index(step)]
+
+
+@functools.cache
+def tuned(task: Task) -> known.GradientDescent:
+    """Gradient descent at one rate for all prefixes, stopped after one number of steps: those with the least error."""
+    prompts = task.sample(TUNED_ON if task.outputs == 1 else TUNED_ON // 5, seed=0, purpose="tuning")
+    target, best, found = prompts.target_columns, torch.inf, (RATES[0], LENGTHS[0])
+    for rate in RATES:
+        method: Algorithm = known.GradientDescent(LENGTHS, rate=rate)
+        method = method if isinstance(task, LinearRegression) else OnFeatures(method, task)  # pyright: ignore[reportArgumentType]
+        values = method.trace(prompts).values.reshape(len(LENGTHS), *target.shape)
+        errors = (values - target).square().flatten(1).mean(1).nan_to_num(torch.inf)
+        if float(errors.min()) < best:
+            best, found = float(errors.min()), (rate, LENGTHS[int(errors.argmin())])
+    return known.GradientDescent((found[1],), rate=float(f"{found[0]:.3g}"))

@@ -1,0 +1,228 @@
+"""What the study of AlgoFormer measures and concludes, on answers that are known."""
+
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import Ridge as SklearnRidge
+
+import algoscope as ag
+from algoscope.models import AlgoFormer, Looped, Transformer
+from algoscope.randomness import stream
+from algoscope.studies import study
+from algoscope.studies.algoformer import costs, findings, loops, measures, names, plan, references
+from algoscope.studies.algoformer.claims import CLAIMS
+from algoscope.studies.algoformer.errors import per_example, summary
+from algoscope.studies.algoformer.figures import figures
+from algoscope.studies.constructions.controls import CONTROLS, RATE, said
+from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
+
+FEATURES = RepresentationRegression(dim=3, examples=8)
+
+
+def fresh(model, task):
+    network = model.build(task.inputs, task.outputs, task.length, stream("weights", 0))
+    for parameter in network.parameters():
+        parameter.data += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(2))
+    return network
+
+
+def test_the_states_of_a_chain_are_one_example():
+    task = ChainOfThought(dim=3, examples=4, depth=2)
+    prompts = task.sample(6, seed=0)
+    values = torch.randn(prompts.y.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    off = ((values - prompts.y).numpy() ** 2).reshape(6, 5, 2 * 3).mean(-1)
+    np.testing.assert_allclose(per_example(values, prompts, task).numpy(), off / task.power)
+    told = summary(per_example(values, prompts, task))
+    assert told["last"]["error"] == pytest.approx(off[:, -1].mean())
+    assert told["mean"]["error"] == pytest.approx(off[:, 1:].mean())
+
+
+@pytest.mark.parametrize("kind", [AlgoFormer, Looped])
+def test_answers_after_loops_are_those_of_a_network_with_that_many(kind):
+    network, prompts = fresh(kind(heads=1, width=8, loops=4, scored=2), FEATURES), FEATURES.sample(5, seed=0)
+    found = measures.after_loops(network, FEATURES, prompts, (1, 4, 9))
+    for k, values in zip((1, 4, 9), found, strict=True):
+        network.run_loops(k)
+        torch.testing.assert_close(values, measures.answers(network, FEATURES, prompts))
+
+
+def test_five_hundred_loops_in_bounded_memory():
+    """Nothing of a loop is alive two loops later."""
+    network, prompts = fresh(AlgoFormer(heads=1, width=8, loops=4), FEATURES), FEATURES.sample(5, seed=0)
+    left_behind, alive = [], []
+
+    def count(module, given, left):
+        left_behind.extend(weakref.ref(part) for part in left)
+        alive.append(sum(part() is not None for part in left_behind))
+
+    network.blocks[1].register_forward_hook(count)
+    (found,) = measures.after_loops(network, FEATURES, prompts, (500,))
+    assert len(alive) == 500
+    assert max(alive) <= 6  # what one loop hands to the next, in terms
+    assert bool(found.isfinite().all())
+
+
+def test_known_methods_on_features_are_those_of_scikit_learn():
+    task = RepresentationRegression(dim=3, examples=8, noise=0.5)
+    prompts = task.sample(4, seed=0)
+    found = dict(references.answers(task, prompts))
+    for b in range(4):
+        phi, y = task.features(prompts.x[b]).numpy(), prompts.y[b].numpy()
+        ridge = SklearnRidge(alpha=0.25, fit_intercept=False).fit(phi[:8], y[:8])
+        assert float(found["ridge on features"][b, 8]) == pytest.approx(ridge.predict(phi[8:])[0])
+        weights = np.linalg.lstsq(prompts.x[b, :8].numpy(), y[:8], rcond=None)[0]
+        assert float(found["least squares on x"][b, 8]) == pytest.approx(float(prompts.x[b, 8].numpy() @ weights))
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        AutoregressiveRepresentation(dim=4, examples=10, noise=0.3),
+        RepresentationRegression(dim=4, examples=10, noise=1.0),
+    ],
+    ids=lambda task: type(task).__name__,
+)
+def test_the_right_penalty_has_the_least_error(task):
+    prompts, right = task.sample(800, seed=0), references.right_penalty(task)
+    errors = []
+    for penalty in (right / 10, right, right * 10):
+        values = ag.algorithms.OnFeatures(ag.algorithms.Ridge(penalty), task).trace(prompts).values[0]
+        errors.append(float(per_example(values, prompts, task)[:, 1:].mean()))
+    assert errors[1] == min(errors)
+
+
+def test_tuned_descent_is_better_than_any_of_its_kind_at_paper_s_lengths():
+    task = LinearRegression(dim=3, examples=8, noise=1.0)
+    prompts, chosen = task.sample(300, seed=0), references.tuned(task)
+    own = float(per_example(chosen.trace(prompts).values[0], prompts, task)[:, 1:].mean())
+    for steps in (5, 20):
+        other = ag.algorithms.GradientDescent([steps], rate=0.01).trace(prompts).values[0]
+        assert own <= 1.02 * float(per_example(other, prompts, task)[:, 1:].mean())
+
+
+def test_the_closed_form_that_answers_are_is_found():
+    prompts = FEATURES.sample(40, seed=0)
+    ridge = ag.algorithms.OnFeatures(ag.algorithms.Ridge(1.0), FEATURES).trace(prompts).values[0]
+    rows = loops.fixed_point(torch.stack([0 * ridge, ridge]), prompts, FEATURES, (4, 200), trained=4)
+    nearest = next(row for row in rows if row["loop"] == 200 and row["nearest"])
+    assert nearest["to"] == "ridge 1"
+    assert nearest["mean"][0] == pytest.approx(0.0, abs=1e-12)
+    assert nearest["nearer_mean"][1] > 0  # than least squares
+    silent = next(row for row in rows if row["loop"] == 4 and row["to"] == "least squares")
+    exact = ag.algorithms.OnFeatures(ag.algorithms.OrdinaryLeastSquares(), FEATURES).trace(prompts).values[0]
+    assert silent["last"][0] == pytest.approx(float(exact[:, -1].square().mean()) / FEATURES.power, rel=1e-4)
+
+
+def test_a_loop_that_is_a_step_of_descent_advances_by_one():
+    told = loops.told(said(CONTROLS["gradient descent"], 200, 200)[1])
+    law = told["laws"][f"GradientDescent(rate={RATE})"]
+    assert list(law["used"]) == [1, 2, 3, 4, 5]
+    assert 0.5 < law["low"] <= law["growth"] <= law["high"] < 2
+    steps = dict(
+        zip((s["stage"] for s in told["stages"]), told["closest"][f"GradientDescent(rate={RATE})"]["step"], strict=True)
+    )
+    assert [steps[f"loop {k}"] for k in (3, 4, 5)] == [3, 4, 5]
+
+
+def test_operations_are_those_of_the_formula():
+    """A block of width w costs 24w² a token and 4w for each pair of tokens; training costs three times as much."""
+    width, task = 16, RepresentationRegression(dim=4, examples=6)
+    length = task.length
+    block = 24 * width**2 * length + 4 * width * length**2
+    ends = 2 * width * length * (task.inputs + task.outputs)
+    network = fresh(Transformer(layers=3, heads=2, width=width), task)
+    assert costs.inference_flops(network, task) == 3 * block + ends
+    model = AlgoFormer(heads=2, width=width, loops=20, scored=15)
+    assert costs.outside(model, task, 20, costs.inference_flops) == pytest.approx(1 - 20 * block / (22 * block + ends))
+    assert costs.outside(model, task, 20, costs.training_flops) == pytest.approx(16 / 36, abs=0.01)
+
+
+def model_of(error, beyond=1.0, noise=0, **more):
+    """Errors that differ from prompt to prompt by 10%, in the same way but for `noise`."""
+    spread = {"error": error, "low": 0.9 * error, "high": 1.1 * error, "n": 100}
+    common, own = (torch.randn(20, generator=torch.Generator().manual_seed(seed)) for seed in (1, noise))
+    spread["parts"] = (error * (1 + 0.1 * common + (0.1 * own if noise else 0.0))).tolist()
+    rises = {"last": {"ratio": beyond, "low": 0.9 * beyond, "high": 1.1 * beyond, "n": 100}}
+    return {"summary": {"last": spread, "mean": spread}, "by_loop": {"beyond": rises}, "dim": 20, **more}
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "verdict"),
+    [(0.1, 0.2, "holds"), (0.2, 0.1, "fails"), (0.1, 0.101, "undecided"), (2.0, 4.0, "undecided")],
+)
+def test_errors_are_compared_seed_by_seed(own, other, verdict):
+    numbers = {
+        "a": {str(seed): model_of(own) for seed in range(3)},
+        "b": {str(seed): model_of(other, noise=2) for seed in range(3)},
+    }
+    found = findings.ratio("a", "b", at_most=1.0)(numbers)
+    assert found is not None
+    assert found.verdict == verdict
+    assert len(found.values) == 3
+    assert findings.ratio("a", "none", at_most=1.0)(numbers) is None
+
+
+def test_a_rise_beyond_training_is_told():
+    numbers = {"few": {"0": model_of(0.1, 5.0)}, "many": {"0": model_of(0.1, 1.0)}}
+    assert findings.each(findings.beyond(), "few", at_most=1.1)(numbers).verdict == "fails"  # pyright: ignore
+    assert findings.steadier("few", "many", at_least=1.0)(numbers).verdict == "holds"  # pyright: ignore
+    assert findings.steadier("many", "few", at_least=1.0)(numbers).verdict == "fails"  # pyright: ignore
+
+
+def test_numbers_that_depend_on_sizes_are_judged_at_the_paper_s():
+    rows = [{"model": names.ALGOFORMER, "parameters": 2.4e6}]
+    judge = findings.cost(names.ALGOFORMER, "parameters", at_least=2e6)
+    assert judge({names.COSTS: {"0": {"costs": rows, "dim": 5}}}) is None
+    assert judge({names.COSTS: {"0": {"costs": rows, "dim": 20}}}).verdict == "holds"  # pyright: ignore
+    assert findings.absolute(model_of(1e-4)).value == pytest.approx(2e-3)  # pyright: ignore
+    assert findings.absolute(model_of(1e-4) | {"dim": 5}) is None
+
+
+def test_the_law_of_descent_is_that_at_one_rate_on_features():
+    laws = {name: {"law": name} for name in ("GradientDescent(rate=best) on features", "GradientDescent(rate=0.1)",
+                                             "GradientDescent(rate=0.1) on features", "Newton")}  # fmt: skip
+    model = {"loops": {"laws": laws}}
+    assert findings.law_of(model, "GradientDescent") == {"law": "GradientDescent(rate=0.1) on features"}
+    assert findings.law_of(model, "GradientDescent(rate=best)") == {"law": "GradientDescent(rate=best) on features"}
+    assert findings.law_of(model, "Newton") == {"law": "Newton"}
+    assert findings.law_of(model, "Chebyshev") is None
+
+
+def test_a_control_that_is_named_wrongly_fails():
+    for kept, alarms, verdict in ((6, 0, "holds"), (5, 0, "fails"), (6, 1, "fails")):
+        counts = {"kept": kept, "alone": 3, "expected": 6, "alarms": alarms}
+        assert findings.named("x")({"x": {"0": {"named": counts}}}).verdict == verdict  # pyright: ignore
+    counts = {"kept": 0, "alone": 0, "expected": 0, "alarms": 1}
+    assert findings.named("x")({"x": {"0": {"named": counts}}}).verdict == "fails"  # pyright: ignore
+
+
+def test_the_plan_is_that_of_the_paper():
+    runs = {run.name: run for run in plan.RUNS["paper"]}
+    main = runs[names.run(names.ALGOFORMER, names.REPRESENTATION)]
+    assert isinstance(main, study.Training)
+    assert isinstance(main.model, AlgoFormer)
+    sizes = (main.model.loops, main.model.scored, main.model.pre, main.model.layers, main.model.post, main.model.width)
+    assert sizes == (20, 15, 1, 1, 1, 256)
+    assert main.seeds == (0, 1, 2)
+    corner = runs[names.run(names.ALGOFORMER, names.REPRESENTATION, names.window(50, 5))]
+    assert isinstance(corner, study.Training)
+    assert (corner.model.loops, corner.model.scored) == (50, 5)  # pyright: ignore
+    assert set(names.PAGED) <= set(runs)
+    assert len({claim.id for claim in CLAIMS}) == len(CLAIMS)
+
+
+def test_without_numbers_there_are_no_figures():
+    assert figures({}) == {}
+
+
+def test_how_a_member_learned_ends_with_its_last_step(tmp_path):
+    run = ag.train(
+        [LinearRegression(2, 3)] * 2, Transformer(1, 1, 4), 7, [0, 1], out=tmp_path, device="cpu", log_every=1,
+        checkpoint_every=7, curriculum=None,
+    )  # fmt: skip
+    found = run.learning(1, most=3)
+    assert [record["step"] for record in found] == [1, 4, 7]
+    assert {record["member"] for record in found} == {1}
+    assert found[-1]["error"] == run.final[1]["error"]
