@@ -192,9 +192,9 @@ def test_the_law_of_descent_is_that_at_one_rate_on_features():
 
 def test_a_control_that_is_named_wrongly_fails():
     for kept, alarms, verdict in ((6, 0, "holds"), (5, 0, "fails"), (6, 1, "fails")):
-        counts = {"kept": kept, "alone": 3, "expected": 6, "alarms": alarms}
+        counts = {"kept": kept, "named": 3, "expected": 6, "alarms": alarms, "wrong": 0}
         assert findings.named("x")({"x": {"0": {"named": counts}}}).verdict == verdict  # pyright: ignore
-    counts = {"kept": 0, "alone": 0, "expected": 0, "alarms": 1}
+    counts = {"kept": 0, "named": 0, "expected": 0, "alarms": 1, "wrong": 0}
     assert findings.named("x")({"x": {"0": {"named": counts}}}).verdict == "fails"  # pyright: ignore
 
 

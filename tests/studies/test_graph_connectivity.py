@@ -135,7 +135,7 @@ def test_the_limit_decides_where_all_seeds_of_an_arm_agree():
 
 def test_a_reach_that_is_too_short_proves_nothing_and_one_too_long_refutes():
     def model(right: dict[int, float]) -> dict:
-        rows = [{"graphs": RANDOM, "distance": d, "accuracy": r, "low": r, "high": r, "n": 9} for d, r in right.items()]
+        rows = [{"graphs": PATHS, "distance": d, "accuracy": r, "low": r, "high": r, "n": 9} for d, r in right.items()]
         return {"capacity": 3, "by_distance": rows}
 
     short, full, far = ({d: float(d <= most) for d in range(6)} for most in (2, 3, 4))

@@ -30,6 +30,7 @@ KEYS = {
     "high",
     "n",
     "seeds",
+    "bound",
     "verdict",
 }
 

@@ -189,7 +189,7 @@ def curves(
     lines = base.mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=18))
     if quoted:
         whose = list(dict.fromkeys(str(row.get("by", OURS)) for row in [{}, *records]))
-        drawn = alt.Legend(title=None, symbolType="stroke", symbolSize=300, orient="bottom")
+        drawn = alt.Legend(title=None, symbolType="stroke", symbolSize=300, symbolStrokeColor=QUIET, orient="bottom")
         dashes = alt.Scale(domain=whose, range=[[1, 0], [5, 4], [2, 2]][: len(whose)])
         lines = lines.encode(strokeDash=alt.StrokeDash("by:N", legend=drawn, scale=dashes))
     return _layered(

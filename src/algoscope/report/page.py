@@ -159,7 +159,8 @@ def _found(claim: Mapping[str, Any]) -> tuple[str, str]:
 
 def _claim(claim: Mapping[str, Any], with_why: bool) -> str:
     why = claim["why"] if with_why and claim["verdict"] in ("fails", "undecided") else ""
-    small = " · ".join(part for part in (claim["where"], claim["convention"]) if part)
+    bound = f"bound: {claim['bound']}" if claim["bound"] else ""
+    small = " · ".join(part for part in (claim["where"], claim["convention"], bound) if part)
     says = f'{html.escape(claim["says"])}<br><span class="small">{html.escape(small)}</span>'
     says += f'<br><span class="small">Likely cause: {html.escape(why)}</span>' if why else ""
     (ours, paper), tag = _found(claim), _tag(claim)

@@ -60,17 +60,39 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found about a claim: a value for each seed, and whether they all say the same."""
+    """What was found about a claim: a value for each seed, and whether they all say the same.
+
+    `whole` is what they say together, where that was judged; `bounds` are those by which.
+    """
 
     values: tuple[Value, ...]
     verdict: Literal["holds", "fails", "undecided"]
+    whole: Value | None = None
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
     @staticmethod
     def judged(values: Sequence[Value], at_least: float = -math.inf, at_most: float = math.inf) -> "Finding":
         """It holds if every seed's interval lies between the bounds, and fails if every one lies outside."""
         inside = all(at_least <= value.low and value.high <= at_most for value in values)
         outside = all(value.high < at_least or value.low > at_most for value in values)
-        return Finding(tuple(values), "holds" if inside else "fails" if outside else "undecided")
+        verdict = "holds" if inside else "fails" if outside else "undecided"
+        return Finding(tuple(values), verdict, bounds=(at_least, at_most))
+
+    def undecided(self) -> "Finding":
+        """The same, where something stands in the way of judging it."""
+        return replace(self, verdict="undecided")
+
+    def together(self) -> Value:
+        """One value for all: by default the mean over seeds, and a range that holds all their intervals."""
+        values = self.values
+        mean = sum(value.value for value in values) / len(values)
+        low, high = min(value.low for value in values), max(value.high for value in values)
+        return self.whole or Value(mean, low, high, min(value.n for value in values))
+
+    def bound(self) -> str:
+        """In words."""
+        words = zip(("at least", "at most"), self.bounds, strict=True)
+        return " and ".join(f"{word} {bound:.3g}" for word, bound in words if math.isfinite(bound))
 
 
 @dataclass(frozen=True)
@@ -91,19 +113,12 @@ class Claim:
         told = {name: getattr(self, name) for name in ("id", "says", "where", "convention", "headline", "what", "why")}
         found = self.find(numbers)
         if found is None or not found.values:
-            blank = dict.fromkeys(("ours", "low", "high", "n", "seeds"))
+            blank = dict.fromkeys(("ours", "low", "high", "n", "seeds", "bound"))
             return {**told, "paper": self.paper, **blank, "verdict": "not run"}
-        values = found.values
-        return {
-            **told,
-            "paper": self.paper,
-            "ours": sum(value.value for value in values) / len(values),
-            "low": min(value.low for value in values),
-            "high": max(value.high for value in values),
-            "n": min(value.n for value in values),  # of each seed
-            "seeds": [value.value for value in values],
-            "verdict": found.verdict,
-        }
+        ours, low, high, n = found.together()
+        seeds = [value.value for value in found.values]
+        numbers = {"ours": ours, "low": low, "high": high, "n": n, "seeds": seeds}  # n is of each seed
+        return {**told, "paper": self.paper, **numbers, "bound": found.bound(), "verdict": found.verdict}
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def each(find: Callable[[Model], Value | None], run: str, **bounds: float) -> Fi
 
 def sober(models: list[Model], finding: Finding) -> Finding:
     empty = any(model["summary"]["mean"]["error"] > UNLEARNED for model in models if "summary" in model)
-    return Finding(finding.values, "undecided") if empty else finding
+    return finding.undecided() if empty else finding
 
 
 def error(model: Model, view: str = "last") -> Value:

@@ -9,7 +9,7 @@ from algoscope.report import charts
 from algoscope.studies.graph_connectivity import published
 from algoscope.studies.graph_connectivity.claims import FREE, LARGE, LIMITED, LONGER
 from algoscope.studies.graph_connectivity.findings import LONG, reach
-from algoscope.studies.graph_connectivity.measures import BEYOND, CHAINS, CLIQUES, RANDOM, WITHIN, chains
+from algoscope.studies.graph_connectivity.measures import BEYOND, CHAINS, CLIQUES, RANDOM, WITHIN, chains, wilson
 from algoscope.studies.plans import Plan, Rows, curves, drawn
 from algoscope.studies.study import Numbers
 
@@ -136,7 +136,8 @@ def _reach_by_steps(numbers: Numbers) -> Rows:
             for row in model["along"]:
                 found = reach(enough=0.95 if standard else 0.99)(row)
                 if found is not None:
-                    yield {"series": run, "x": row["step"], "y": found.value, "low": found.low, "high": found.high}
+                    value, low, high = (max(end, 0.0) for end in found[:3])  # below 0 it does not even know itself
+                    yield {"series": run, "x": row["step"], "y": value, "low": low, "high": high}
             name = "standard" if standard else f"{model['layers']} layers"
             if standard == (model["largest"] is not None):  # the paper's curves are of these
                 yield from ({"series": run, "by": "paper", "x": x, "y": y} for x, y in published.reach(name).items())
@@ -165,6 +166,13 @@ def _errors_by_steps(numbers: Numbers) -> Rows:
                 for stage in row.get("channels", ()):
                     words = f"{run.partition(',')[0]}, {stage['stage']}"
                     yield {"series": words, "x": row["step"], "y": stage["error"]}
+            for words, figure, series in (
+                ("1 layer, layer 1", 3, "projection error"),
+                *((f"3 layers, layer {k}", 8, f"projection error of layer {k}") for k in (1, 2, 3)),
+            ):
+                if words.startswith(run.partition(",")[0]):
+                    curve = published.training(figure)[series]
+                    yield from ({"series": words, "by": "paper", "x": x, "y": y} for x, y in curve.items())
 
 
 def _unlimited_by_steps(numbers: Numbers) -> Rows:
@@ -178,6 +186,15 @@ def _unlimited_by_steps(numbers: Numbers) -> Rows:
                     yield {"series": kinds[found["graphs"]], "x": row["step"], "y": found["exact"], **ends}
         for words, curve in published.training(1).items():
             yield from ({"series": words, "by": "paper", "x": x, "y": y} for x, y in curve.items())
+
+
+def _equivariance_by_steps(numbers: Numbers) -> Rows:
+    """How alike the states of the last layer are with the nodes in another order, over training."""
+    for run, _, model in models(numbers):
+        if model.get("along") and model["layers"] > 1:
+            for row in model["along"]:
+                last = row["equivariance"][-1]
+                yield {"series": run, "x": row["step"], "y": last["cosine"], "low": last["low"], "high": last["high"]}
 
 
 def _standard_by_steps(numbers: Numbers, kinds: tuple[str, ...], figure: int) -> Rows:
@@ -224,8 +241,9 @@ def _levels(model: Numbers) -> Rows:
     for i, stage in enumerate(trace["stages"]):
         for name, found in trace["maps"].items():
             j = max(range(len(found["steps"])), key=found["similarity"][i].__getitem__)
-            cells = (found[part][i][j] for part in ("similarity", "low", "high"))
-            yield {"row": stage, "series": name, **dict(zip(("x", "low", "high"), cells, strict=True))}
+            share = found["similarity"][i][j]
+            low, high = wilson(share, trace["n"])  # also where no graph fails
+            yield {"row": stage, "series": name, "x": share, "low": low, "high": high}
         null = next(iter(trace["maps"].values()))["null"][i]
         yield {"row": stage, "series": "the null", "x": null, "low": null, "high": null}
 
@@ -309,6 +327,10 @@ ACROSS: dict[str, Plan] = {
     "reach": (
         _reach_by_steps,
         curves("steps of training", "hops", "Reach (Fig. 2, 10)", log_x=True, legend="model"),
+    ),
+    "equivariance-by-steps": (
+        _equivariance_by_steps,
+        curves("steps", "cosine", "Nodes in another order, over training (Fig. 8, 10)", log_x=True, legend="model"),
     ),
     "standard-by-steps": (
         _unlimited_by_steps,

@@ -10,7 +10,7 @@ import torch
 from algoscope.matching.bootstrap import percentiles
 from algoscope.randomness import stream
 from algoscope.studies.graph_connectivity import published
-from algoscope.studies.graph_connectivity.measures import ANSWERS, RANDOM, WITHIN, chains
+from algoscope.studies.graph_connectivity.measures import ANSWERS, PATHS, RANDOM, WITHIN, chains
 from algoscope.studies.study import Finding, Numbers, Value
 
 Model = Mapping[str, Any]  # the numbers of one model
@@ -106,20 +106,30 @@ def longest(rows: Sequence[Numbers], part: str, enough: float) -> int:
     return known
 
 
-def reaches(run: str) -> Callable[[Numbers], Finding | None]:
+def reaches(run: str, graphs: str = PATHS) -> Callable[[Numbers], Finding | None]:
     """Whether the reach is the capacity. Training that was too short may be why it is less, but not why it is more."""
 
     def judge(numbers: Numbers) -> Finding | None:
         models = list(numbers.get(run, {}).values())
-        values, wanted = [reach()(model) for model in models], float(models[0]["capacity"]) if models else 0.0
+        values, wanted = [reach(graphs)(model) for model in models], float(models[0]["capacity"]) if models else 0.0
         found = [value for value in values if value]
         if not found:
             return None
         judged = Finding.judged(found, at_least=wanted, at_most=wanted)
         short = judged.verdict == "fails" and any(value.low <= wanted for value in found)
-        return Finding(judged.values, "undecided") if short else judged
+        return judged.undecided() if short else judged
 
     return judge
+
+
+def given_time(judge: Callable[[Numbers], Finding | None]) -> Callable[[Numbers], Finding | None]:
+    """What fails after a training that was too short may hold after a longer one."""
+
+    def judged(numbers: Numbers) -> Finding | None:
+        found = judge(numbers)
+        return found.undecided() if found and found.verdict == "fails" else found
+
+    return judged
 
 
 def minus(a: Value, b: Value) -> Value:
@@ -143,20 +153,34 @@ def gains(numbers: Numbers, find: Find, one: str, other: str) -> list[Value]:
     return [minus(a, b) for a, b in both if a is not None and b is not None]
 
 
+def learned(numbers: Numbers, *names: str) -> dict[str, dict[str, Model]]:
+    """Of some runs, the seeds that know what they can know in all of them; of others nothing is claimed."""
+    runs = {name: numbers.get(name, {}) for name in names}
+    known = [{seed for seed, model in seeds.items() if knows(model)} for seeds in runs.values()]
+    both = set.intersection(*known)
+    return {name: {seed: model for seed, model in seeds.items() if seed in both} for name, seeds in runs.items()}
+
+
+def knows(model: Model) -> bool:
+    return any(row["accuracy"] >= LEARNED for row in model["answers"] if row["graphs"] == WITHIN)
+
+
 def lifts_on_average(find: Find, one: str, other: str, at_least: float) -> Callable[[Numbers], Finding | None]:
-    """The same for models whose seeds differ much: judged by the mean over seeds, and its interval by their spread."""
+    """The same for models whose seeds differ much: judged by the mean over seeds that have learned, and its interval by
+    their spread.
+    """
 
     def judge(numbers: Numbers) -> Finding | None:
-        values = gains(numbers, find, one, other)
-        if not values:
-            return None
-        if len(values) < 3 or not learned(numbers, one, other):
-            return Finding(tuple(values), "undecided")
+        values = gains(learned(numbers, one, other), find, one, other)
+        if len(values) < 3:
+            every = gains(numbers, find, one, other)
+            return Finding(tuple(every), "undecided", bounds=(at_least, math.inf)) if every else None
         found = [value.value for value in values]
         mean = statistics.mean(found)
         factor = STUDENT[min(len(found) - 1, len(STUDENT)) - 1]
         half = factor * statistics.stdev(found) / math.sqrt(len(found))
-        return Finding(tuple(values), verdict(mean - half, mean + half, at_least))
+        whole = Value(mean, mean - half, mean + half, min(value.n for value in values))
+        return Finding(tuple(values), verdict(whole.low, whole.high, at_least), whole, (at_least, math.inf))
 
     return judge
 
@@ -165,21 +189,11 @@ def verdict(low: float, high: float, at_least: float) -> Literal["holds", "fails
     return "holds" if low >= at_least else "fails" if high < at_least else "undecided"
 
 
-def learned(numbers: Numbers, *names: str) -> bool:
-    """Whether most models of these runs know what they can know; of others nothing is claimed."""
-    for name in names:
-        models = list(numbers.get(name, {}).values())
-        shares = [row["accuracy"] for model in models for row in model["answers"] if row["graphs"] == WITHIN]
-        if not shares or statistics.median(shares) < LEARNED:
-            return False
-    return True
-
-
 def limit_decides(find: Find, one: str, other: str, at_least: float) -> Callable[[Numbers], Finding | None]:
     """The share of the variance over all seeds of two runs that lies between the runs, by resampling seeds."""
 
     def judge(numbers: Numbers) -> Finding | None:
-        groups = [[find(model) for model in numbers.get(name, {}).values()] for name in (one, other)]
+        groups = [[find(model) for model in seeds.values()] for seeds in learned(numbers, one, other).values()]
         known = [torch.tensor([value.value for value in group if value], dtype=torch.float64) for group in groups]
         if min(map(len, known)) < 3:
             return None
@@ -190,8 +204,7 @@ def limit_decides(find: Find, one: str, other: str, at_least: float) -> Callable
         low, high = (float(end) for end in percentiles(between(*drawn), 0.95))
         value = float(between(*(group[None] for group in known)))
         n = min(value.n for group in groups for value in group if value)
-        judged = verdict(low, high, at_least) if learned(numbers, one, other) else "undecided"
-        return Finding((Value(value, low, high, n),), judged)
+        return Finding((Value(value, low, high, n),), verdict(low, high, at_least), bounds=(at_least, math.inf))
 
     return judge
 
@@ -211,9 +224,8 @@ def agreement(algorithm: str, stage: int, step: int, graphs: str = RANDOM) -> Fi
     def find(model: Model) -> Value | None:
         trace = model["traces"][graphs]
         found = trace["maps"][algorithm]
-        if step not in found["steps"]:
-            return None
-        cells = (found[part][stage][found["steps"].index(step)] for part in ("similarity", "low", "high"))
+        place = found["steps"].index(min(step, max(found["steps"])))  # an algorithm that has ended stays there
+        cells = (found[part][stage][place] for part in ("similarity", "low", "high"))
         return Value(*cells, n=trace["n"])
 
     return find
@@ -240,7 +252,7 @@ def one_step_a_layer(algorithm: str, run: str, graphs: str, at_least: float) -> 
             return None
         finding = Finding.judged(values, at_least=at_least)
         alone = all(named(model, graphs) == {algorithm} for model in models)
-        return finding if alone or finding.verdict != "holds" else Finding(finding.values, "undecided")
+        return finding if alone or finding.verdict != "holds" else finding.undecided()
 
     return judge
 
@@ -248,14 +260,14 @@ def one_step_a_layer(algorithm: str, run: str, graphs: str, at_least: float) -> 
 def hops(stage: str = ANSWERS, graphs: str = RANDOM) -> Find:
     """The number of hops that a stage is most like, and the range of numbers that fit as well; by default the answers.
 
-    None where some other algorithm fits better than any number of hops.
+    It is −1 where no number of hops is among what fits best.
     """
 
     def find(model: Model) -> Value | None:
         trace = model["traces"][graphs]
         place = stage if stage in trace["stages"] else trace["stages"][-1]
         steps = [float(one["step"]) for one in trace["kept"][place] if one["name"] == "Hops"]  # the closest first
-        return Value(steps[0], min(steps), max(steps), trace["n"]) if steps else None
+        return Value(*((steps[0], min(steps), max(steps)) if steps else (-1.0, -1.0, -1.0)), trace["n"])
 
     return find
 

@@ -29,7 +29,7 @@ def each(
 def sober(models: Iterable[Model], finding: Finding) -> Finding:
     """Of models whose last stage holds nothing, nothing is claimed."""
     empty = any(model["verdict"]["stages"][-1]["null"] for model in models)
-    return Finding(finding.values, "undecided") if empty else finding
+    return finding.undecided() if empty else finding
 
 
 def minus(a: Value, b: Value) -> Value:
