@@ -19,7 +19,7 @@ from algoscope.randomness import stream, uniform
 from algoscope.tasks.task import Task
 
 KINDS = ("random", "two chains", "two cliques", "paths")
-TRIED = 4096  # graphs by which the share is told of those that will do
+TRIED = 4096  # graphs by which the share is told of those that will do; fewer where they are large
 CHUNK = 2**24  # entries of the matrices that are looked at together, and so a bound on memory
 RAREST = 1 / 256  # share of graphs that will do: below, a pool would be too large
 SURE = 28.0  # a pool is too small once in e^28 = 10^12 times
@@ -227,15 +227,14 @@ def _cuts(task: Connectivity, count: int, generators: Sequence[torch.Generator])
 def _tried(task: Connectivity) -> tuple[tuple[float, float], tuple[Tensor, Tensor]]:
     """Shares of the graphs that fit and that are beyond, and some of either; refuses a task that finds too few."""
     plain, generator = replace(task, smallest=0, largest=None, beyond=0.0, collection=None), stream("tried graphs", 0)
-    chunk = max(min(TRIED, CHUNK // task.nodes**2), 1)
+    tried, chunk = _trials(task), max(min(TRIED, CHUNK // task.nodes**2), 1)
     found: list[list[Graphs]] = [[], []]
     counts = [0, 0]
-    for _ in range(-(-TRIED // chunk)):
+    for _ in range(tried // chunk):
         edges = _graphs(plain, chunk, [generator])
         for kind, will_do in enumerate(_fits(task, edges)[:2]):
             counts[kind] += int(will_do.sum())
             found[kind].append(edges[will_do][:RESERVE])
-    tried = chunk * -(-TRIED // chunk)
     for kind, wanted in enumerate((task.beyond < 1, task.beyond > 0)):
         if wanted and counts[kind] < RAREST * tried:
             last = task.nodes - 1 if task.largest is None else task.largest
@@ -248,12 +247,18 @@ def _tried(task: Connectivity) -> tuple[tuple[float, float], tuple[Tensor, Tenso
     return (counts[0] / tried, counts[1] / tried), (inside, outside)
 
 
+def _trials(task: Connectivity) -> int:
+    """How many graphs are tried: as many as can be looked at together, but not too few."""
+    chunk = max(min(TRIED, CHUNK // task.nodes**2), 1)
+    return chunk * -(-min(TRIED, max(chunk, TRIED // 8)) // chunk)
+
+
 def _pool(task: Connectivity, share: int) -> int:
     """How many graphs to draw so that almost surely enough of them fit, and enough are beyond."""
     sizes = []
     for part, rate in zip((1 - task.beyond, task.beyond), _tried(task)[0], strict=True):
         if part:
-            rate = max(rate - SURE_RATE * math.sqrt(rate * (1 - rate) / TRIED), rate / 4)  # it is an estimate
+            rate = max(rate - SURE_RATE * math.sqrt(rate * (1 - rate) / _trials(task)), rate / 4)  # it is an estimate
             wanted = min(share * part + _excess(share * part, part), float(share))
             expected = wanted
             for _ in range(100):  # from below to where it is as much as wanted with its own excess
