@@ -11,6 +11,7 @@ from torch import Tensor
 from algoscope.randomness import stream
 
 BEYOND = 1e6  # stands for the ratio of a resample that has no spread
+LONELY = 0.5  # share of a cell's spread that is one sequence's, above which the cell says nothing about others
 
 
 def resampling(batch: int, resamples: int, seed: int) -> Float[Tensor, "resamples batch"]:
@@ -42,13 +43,18 @@ def larger_than_zero(
 
     A mean counts when its ratio to its standard error is above what resampling alone produces in *any* cell (max-t:
     the more cells, the higher the bar) with the probability of one tail of a two-sided interval, and when it is above
-    `least`, the resolution of the measure.
+    `least`, the resolution of the measure. A cell whose spread is that of a single sequence, such as a step that
+    diverges on it, has ratios without measure whenever a resample misses this one: it raises its own bar alone.
     """
     mean, error = values.mean(0), _standard_error(values)
     exact = error <= least  # no spread at all: the mean itself decides
-    chance = torch.where(exact, -torch.inf, _studentized(values, draws)).amax(dim=1)
-    bar = torch.quantile(chance.clamp(min=0), (1 + confidence) / 2)
-    return (mean > least) & (exact | (mean / error > bar))
+    spread = (values - mean).square()
+    lonely = spread.amax(0) > LONELY * spread.sum(0)
+    ratios, level = _studentized(values, draws), (1 + confidence) / 2
+    chance = torch.where(exact | lonely, -torch.inf, ratios).amax(dim=1)
+    bar = torch.quantile(chance.clamp(min=0), level)
+    bars = torch.where(lonely, torch.quantile(ratios, level, dim=0).clamp(min=bar), bar)
+    return (mean > least) & (exact | (mean / error > bars))
 
 
 def _standard_error(values: Float[Tensor, "batch cells"]) -> Float[Tensor, "cells"]:

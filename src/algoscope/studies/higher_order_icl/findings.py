@@ -1,7 +1,9 @@
 """What the numbers say: functions from what was measured to findings, which the claims put together."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from algoscope.studies.higher_order_icl.measures import NEWTON, table
@@ -10,6 +12,8 @@ from algoscope.studies.study import Finding, Numbers, Value
 
 Model = Mapping[str, Any]  # the numbers of one model
 ENOUGH = 0.99  # similarity of errors that counts as least squares
+LEARNED = 0.5  # normalized error of a model that has learned something
+ONLINE = "online gradient descent"
 MAIN, HARD, ONE_HEAD, LSTM = "transformer", "ill-conditioned", "one head", "LSTM"
 
 
@@ -26,9 +30,16 @@ def each(
     return judge
 
 
+def holding(model: Model) -> list[str]:
+    """The stages at which some algorithm beats the null."""
+    none = [found["none"] for found in model["verdict"]["matches"]["errors"].values()]
+    stages = [found["stage"] for found in model["verdict"]["stages"]]
+    return [stage for i, stage in enumerate(stages) if not all(row[i] for row in none)]
+
+
 def sober(models: Iterable[Model], finding: Finding) -> Finding:
     """Of models whose last stage holds nothing, nothing is claimed."""
-    empty = any(model["verdict"]["stages"][-1]["null"] for model in models)
+    empty = any(model["verdict"]["stages"][-1]["stage"] not in holding(model) for model in models)
     return finding.undecided() if empty else finding
 
 
@@ -47,7 +58,7 @@ def improves(numbers: Numbers) -> Finding | None:
     """By how much a layer is better than the one before, where that is least, from the first that holds something."""
     models, values = list(numbers.get(MAIN, {}).values()), []
     for model in models:
-        held = [found["stage"] for found in model["verdict"]["stages"] if not found["null"]]
+        held = holding(model)
         rows = [row for row in model["progress"][1:] if row["stage"] in held]
         if rows:
             row = min(rows, key=lambda row: row["better_low"])
@@ -73,12 +84,13 @@ def grows(
                 values.append(Value(found["growth"], found["low"], found["high"], n))
         if not values:
             return None
-        judged = Finding.judged(values, **bounds).verdict
+        found = Finding.judged(values, **bounds)
+        judged = found.verdict
         if not laws & {law, "undecided"}:
             judged = "fails"
         elif len(values) < len(models) or (judged == "holds" and laws != {law}):
             judged = "undecided"
-        return sober(models, Finding(tuple(values), judged))
+        return sober(models, replace(found, verdict=judged))
 
     return judge
 
@@ -142,16 +154,69 @@ def closer_than(one: str, other: str, name: str) -> Callable[[Numbers], Finding 
     return judge
 
 
-def last_over_first(model: Model) -> Value:
-    """The error of the last layer over that of the first."""
-    first, last = model["progress"][1], model["progress"][-1]
-    low, high = last["low"] / first["high"], last["high"] / max(first["low"], 1e-9)
-    return Value(last["error"] / first["error"], low, high, last["n"])
+def second_over_first(model: Model) -> Value | None:
+    """The error of the second layer over that of the first, paired by prompt."""
+    rows = {row["stage"]: row for row in model["progress"]}
+    if "layer 2" not in rows:
+        return None
+    first, second = rows["layer 1"]["error"], rows["layer 2"]
+    ends = (1 - second[part] / first for part in ("better", "better_high", "better_low"))
+    return Value(*ends, n=second["n"])
 
 
-def last_error(model: Model) -> Value:
-    row = model["progress"][-1]
-    return Value(row["error"], row["low"], row["high"], row["n"])
+def online_at_equal_error(one: str, other: str) -> Callable[[Numbers], Finding | None]:
+    """Whether the last layer of one run's models is closer to online gradient descent than that layer of the other's
+    which has come as far: what has not converged yet is like online descent for that reason alone.
+    """
+
+    def judge(numbers: Numbers) -> Finding | None:
+        both, values = pairs(numbers, one, other), []
+        for a, b in both:
+            far = math.log(max(a["progress"][-1]["error"], 1e-12))
+            rows = {row["stage"]: abs(math.log(max(row["error"], 1e-12)) - far) for row in b["progress"]}
+            place = b["published"]["stages"].index(min(rows, key=rows.__getitem__))
+            values.append(minus(cell(a, ONLINE), cell(b, ONLINE, place)))
+        return sober(itertools.chain(*both), Finding.judged(values, at_least=0.0)) if values else None
+
+    return judge
+
+
+def behind_somewhere(one: str, other: str) -> Callable[[Model], Value | None]:
+    """Of all layers, how far behind an algorithm is another where it is furthest behind, each at its best step."""
+
+    def find(model: Model) -> Value | None:
+        stages, held = model["published"]["stages"], holding(model)
+        gaps = [minus(cell(model, one, i), cell(model, other, i)) for i, stage in enumerate(stages) if stage in held]
+        return max(gaps, key=lambda gap: gap.low, default=None)
+
+    return find
+
+
+def alone(algorithm: str) -> Callable[[Model], Value]:
+    """At how many layers the instrument keeps this algorithm and no other."""
+
+    def find(model: Model) -> Value:
+        kept = [{name for name, _ in found["agreed"]} for found in model["verdict"]["stages"]]
+        count = float(sum(names == {algorithm} for names in kept))
+        return Value(count, count, count, model["verdict"]["prompts"])
+
+    return find
+
+
+def still_predicts(kind: str) -> Callable[[Model], Value | None]:
+    """On prompts of another kind, how like the last layer is to the method named for it that is closest."""
+
+    def find(model: Model) -> Value | None:
+        rows = table(model, "shifted", prompts=kind)
+        known = [row for row in rows if row["algorithm"] != "null" and row["similarity"] is not None]
+        best = max(known, key=lambda row: row["similarity"], default=None)
+        return Value(*(best[part] for part in ("similarity", "low", "high")), n=best["n"]) if best else None
+
+    return find
+
+
+def last_error(model: Model) -> float:
+    return model["progress"][-1]["error"]
 
 
 def forgets(what: str) -> Callable[[Model], Value]:
@@ -185,10 +250,16 @@ def _weights(model: Model, stage: str, t: int, algorithm: str) -> Value | None:
 
 def few_examples(model: Model) -> Value | None:
     """At the first layer that holds something, after two examples: how much closer to least squares than to Newton."""
-    held = [row["stage"] for row in model["verdict"]["stages"] if not row["null"]]
+    held = holding(model)
     names = ("OrdinaryLeastSquares", "Newton")
     a, b = (_weights(model, held[0], 2, name) if held else None for name in names)
     return minus(a, b) if a and b else None
+
+
+def deeper_dip(model: Model) -> Value | None:
+    """How much deeper the dip of least squares is than that of Newton."""
+    one, other = dip("OrdinaryLeastSquares")(model), dip("Newton")(model)
+    return minus(one, other) if one and other else None
 
 
 def dip(algorithm: str) -> Callable[[Model], Value | None]:
@@ -236,10 +307,13 @@ def narrower(numbers: Numbers) -> Finding | None:
     holds = all(a.high < ENOUGH <= b.low for a, b in both)
     fails = all(a.low >= ENOUGH or b.high < ENOUGH for a, b in both)
     found = Finding(tuple(b for _, b in both), "holds" if holds else "fails" if fails else "undecided")
-    return sober(itertools.chain(*models), found)
+    learned = all(last_error(model) < LEARNED for pair in models for model in pair)
+    return sober(itertools.chain(*models), found if learned else found.undecided())
 
 
 def forgetful_window(numbers: Numbers) -> Finding | None:
-    """How much closer to online gradient descent the model with the shortest memory is than the one with all."""
+    """How much closer to online gradient descent the model with the shortest memory is than a layer of the one with
+    all that has come as far.
+    """
     windows = sorted((name for name in numbers if name.startswith("window ")), key=lambda name: int(name.split()[1]))
-    return closer_than(windows[0], MAIN, "online gradient descent")(numbers) if windows else None
+    return online_at_equal_error(windows[0], MAIN)(numbers) if windows else None
