@@ -23,6 +23,7 @@ def main(
     open: bool = False,
     figure: bool = False,
     algorithm: str | None = None,
+    model: str | None = None,
 ) -> None:
     """Build the page of a run or a study again from its saved numbers; no model is needed.
 
@@ -31,6 +32,7 @@ def main(
         open: Show it in a browser.
         figure: Also save every figure as PNG, SVG and PDF, beside the page.
         algorithm: Whose steps the figures show; by default those that are most often closest.
+        model: Of a study, the model that saved figures show, by its name on the page; by default the first.
     """
     folder = runs.Folder(path)
     if not path.is_dir():
@@ -39,7 +41,8 @@ def main(
         if algorithm is not None:
             raise ValueError("algorithm must be left out: the figures of a study show those that the study is about")
         found, results = study.read(path)
-        file, made = study.build_page(path), found.figures(results["runs"])
+        shown = results["runs"] if model is None else study.beginning_with(results["runs"], model)
+        file, made = study.build_page(path), found.figures(shown)
     elif folder.verdict.exists():
         record = runs.read_json(folder.verdict, needs=("matches", "stages", "errors_by_position", "laws", "text"))
         known = list(record["matches"]["errors"])
@@ -51,8 +54,9 @@ def main(
         raise runs.RunError(f"{path} holds no verdict: run algoscope identify {path} first")
     print(f"  {file}")
     if figure:
+        place = path / "figures" / (runs.slug(model) if model else "")
         for name, chart in made.items():
-            for saved in charts.save(chart, path / "figures" / name, ("png", "svg", "pdf")):
+            for saved in charts.save(chart, place / name, ("png", "svg", "pdf")):
                 print(f"  {saved}")
     if open:
         webbrowser.open(file.resolve().as_uri())

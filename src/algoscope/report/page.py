@@ -44,8 +44,8 @@ def page(record: Mapping[str, Any]) -> str:
 def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart], pages: Mapping[str, str]) -> str:
     """The page of a study; `pages` are the files of the pages of its models.
 
-    Beside what was measured, `results` tells "title", "source" and "about", its "models" and the "choices" among them,
-    the "centerpiece" and the "tables".
+    Beside what was measured, `results` tells "title", "source", "about" and "found", its "models" and the "choices"
+    among them, the "centerpiece" and the "tables".
     """
     specs = {name: chart.properties(width="container").to_dict() for name, chart in figures.items()}
     counts = Counter(claim["verdict"] for claim in results["claims"])
@@ -73,6 +73,7 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
         "headlines": "".join(_headline(claim) for claim in first_told),
         "main": html.escape(main),
         "about": html.escape(results["about"]),
+        "found": f'<p class="note"><strong>{html.escape(results["found"])}</strong></p>' if results["found"] else "",
         "facts": _list(facts),
         "options": "".join(options),
         "first": _figures(name for name in specs if name in centerpiece.figures),

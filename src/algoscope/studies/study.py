@@ -145,7 +145,7 @@ class Study:
     """`runs` by scale; `measure` is called for each trained model, with a training of its seed alone, and `along` for
     the weights that it kept on the way. Its `version` changes when it measures anew.
 
-    The page begins with the figures of its `centerpiece`.
+    The page begins with the figures of its `centerpiece`, and at paper scale with what was `found`, in a few sentences.
     """
 
     name: str
@@ -157,6 +157,7 @@ class Study:
     centerpiece: Section
     measure: Callable[[Training, Network, str], Numbers] | None = None
     along: Callable[[Training, Network, str], Numbers] | None = None
+    found: str = ""
     tables: Callable[[Numbers], Sequence[Table]] = lambda numbers: ()
     learning: bool = False  # whether the results tell how the error fell in training
     chosen: Callable[[Numbers], bool] = lambda model: True  # whether figures that show one model may show this one
@@ -307,12 +308,23 @@ def build_page(folder: Path) -> Path:
         "title": entry.title,
         "source": entry.source,
         "about": study.about,
+        "found": study.found if results["scale"] == "paper" else "",
         "models": list(labeled(results["runs"])),
         "choices": [label for label, model in labeled(results["runs"]).items() if study.chosen(model)],
     }
     sections = {"centerpiece": study.centerpiece, "tables": study.tables(results["runs"])}
     runs.write_text(folder / PAGE, study_page({**results, **told, **sections}, figures, pages))
     return folder / PAGE
+
+
+def beginning_with(numbers: Numbers, label: str) -> dict[str, Numbers]:
+    """The same numbers in another order: figures of one model show the first."""
+    places = [(run, seed) for run, seeds in numbers.items() for seed in seeds]
+    labels = list(labeled(numbers))
+    arguments.choice("model", label, labels)
+    run, seed = places[labels.index(label)]
+    others = {name: seeds for name, seeds in numbers.items() if name != run}
+    return {run: {seed: numbers[run][seed], **numbers[run]}, **others}
 
 
 def labeled(numbers: Numbers) -> dict[str, Numbers]:

@@ -11,6 +11,7 @@ from algoscope.studies.higher_order_icl.claims import CLAIMS
 from algoscope.studies.higher_order_icl.figures import FILTERS, figures
 from algoscope.studies.higher_order_icl.findings import HARD, LSTM, MAIN, ONE_HEAD
 from algoscope.studies.higher_order_icl.measures import measure
+from algoscope.studies.higher_order_icl.tables import tables
 from algoscope.studies.study import Section, Study, Training
 from algoscope.tasks import LinearRegression
 from algoscope.training import LAPTOP, PAPER, Curriculum, Preset, Settings
@@ -92,11 +93,18 @@ STUDY = Study(
     measure=measure,
     claims=CLAIMS,
     figures=figures,
+    tables=tables,
+    found="No layer is one known method and nothing else. The layers close in on least squares step by step. On the "
+    "way they are closest to conjugate gradients on isotropic data, and to Newton's iteration on ill-conditioned data; "
+    "as steps of gradient descent, each layer would be worth a multiple of the one before. At the end "
+    "all methods meet, and which one fits best hangs on where it starts. An LSTM does something else: it is like "
+    "online gradient descent, and forgets.",
     centerpiece=Section(
         "Where the verdict lives",
         "Least squares is easy along some directions and hard along others. Each line shows how much of the solution a "
-        "layer (first figure) or a step of an algorithm holds along directions of each eigenvalue: 1 is solved, 0 "
-        "untouched. The algorithm whose lines lie like the model's is the one that works like it.",
+        "layer (first figure) holds along directions of each eigenvalue: 1 is solved, 0 untouched. In the others one "
+        "layer lies over the nearest step of each algorithm: the one whose line it follows from end to end works like "
+        "it. Where they all do, nothing can tell them apart.",
         FILTERS,
     ),
 )

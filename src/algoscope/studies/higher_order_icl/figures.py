@@ -1,5 +1,6 @@
 """The figures of the study, from its numbers. Each holds all models and lets the reader choose one."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from algoscope.studies.plans import Plan, Rows, drawn
 from algoscope.studies.plans import curves as _curves
 from algoscope.studies.study import Numbers
 
+SHOWN = 4  # layers beside the algorithms
 COMPARED = (NEWTON, DESCENT, "conjugate gradients", "online gradient descent", "least squares")
 
 
@@ -35,6 +37,46 @@ def _filter(model: Numbers, what: str) -> Rows:
         if row["what"] == what and row["t"] == last:
             numbers = {"x": row["eigenvalue"], "y": row["solved"], "low": row["low"], "high": row["high"]}
             yield {"series": _number(row["stage"]), **numbers}
+
+
+def _curves_by_stage(model: Numbers, what: str) -> dict[str, dict[float, Numbers]]:
+    """At the last number of examples: by stage, what is solved at each eigenvalue."""
+    found: dict[str, dict[float, Numbers]] = {}
+    last = max(row["t"] for row in model["filters"])
+    for row in model["filters"]:
+        if row["what"] == what and row["t"] == last:
+            found.setdefault(str(row["stage"]), {})[row["eigenvalue"]] = row
+    return found
+
+
+def _beside_filters(model: Numbers, place: int) -> Rows:
+    """A layer on its way, and over it the step of each algorithm that is nearest to it."""
+    layers = _curves_by_stage(model, "the model")
+    means = {stage: sum(row["solved"] for row in curve.values()) / len(curve) for stage, curve in layers.items()}
+    working = [stage for stage, mean in means.items() if 0.1 < mean < 0.97]
+    if place >= len(working):
+        return
+    stage = working[place * max(len(working) - 1, 1) // max(SHOWN - 1, 1)] if len(working) > SHOWN else working[place]
+    own = layers[stage]
+    yield from _solved(f"the model, {stage}", own)
+    for name in STEPS:
+        steps = _curves_by_stage(model, name)
+        away = {step: _away(own, curve) for step, curve in steps.items()}
+        if away:
+            best = min(away, key=away.__getitem__)
+            yield from ({**row, "by": "algorithms"} for row in _solved(f"{name} {best}", steps[best]))
+
+
+def _solved(series: str, curve: dict[float, Numbers]) -> Rows:
+    for eigenvalue, row in curve.items():
+        ends = {"low": row["low"], "high": row["high"]}
+        yield {"series": series, "x": eigenvalue, "y": row["solved"], **ends}
+
+
+def _away(one: dict[float, Numbers], other: dict[float, Numbers]) -> float:
+    """The mean distance; a step that diverges is far away."""
+    both = [(one[x]["solved"], other[x]["solved"]) for x in one if x in other]
+    return sum(min(abs(a - b), 1e9) for a, b in both) / len(both) if both else math.inf
 
 
 def _progress(model: Numbers) -> Rows:
@@ -168,6 +210,14 @@ def _filter_of(name: str, title: str, legend: str) -> Plan:
     return lambda model: _filter(model, name), draw
 
 
+def _beside_filter_of(place: int) -> Plan:
+    title = ("An early layer", "Further on", "Further still", "A late layer")[place] + ", and the nearest steps"
+    draw = _curves(
+        "eigenvalue of S (right: easy)", "share solved", title, log_x=True, domain=(-0.2, 1.4), legend="whose"
+    )
+    return lambda model: _beside_filters(model, place), draw
+
+
 def _map_of(name: str, title: str) -> Plan:
     """As published."""
     return lambda model: _map(model["published"]["maps"].get(name), model["published"]["stages"]), _heat(
@@ -206,7 +256,8 @@ CONVERGE = {"the model": "the layers", "Newton": "Newton", "ConjugateGradients":
 AT_LAST = "Error of each layer at the last position"
 PLANS: dict[str, Plan] = {
     "filter-model": _filter_of("the model", "What each layer has solved", "layer"),
-    **{f"filter-{name}": _filter_of(name, f"What {name} has solved", "step") for name in STEPS},
+    **{f"filter-beside-{place + 1}": _beside_filter_of(place) for place in range(SHOWN)},
+    **{f"of-{name}": _filter_of(name, f"What {name} has solved", "step") for name in STEPS},
     "progress": (_progress, _curves("layer", "normalized error", AT_LAST, log_y=True)),
     "errors": (_errors, _curves("examples seen", "normalized error", "Errors (Fig. 1)", log_y=True, legend="layer")),
     "newton": _map_of(NEWTON, "Newton (Fig. 3, 11)"),
@@ -225,7 +276,7 @@ PLANS: dict[str, Plan] = {
         _curves("layer", "similarity of errors", "Best similarity of each layer (Fig. 9)", legend="to"),
     ),
     **{f"by-examples-{words.replace(' ', '-')}": _by_examples_at(place, words) for words, place in PLACES.items()},
-    **{f"convergence-{name}": _convergence_of(name, words) for name, words in CONVERGE.items()},
+    **{f"convergence-{name.replace(' ', '-')}": _convergence_of(name, words) for name, words in CONVERGE.items()},
     "span": (_span, _curves("examples seen", "share", "Weights outside the span (Fig. 16)", legend="of")),
     "forgetting": (_forgetting, _curves("examples ago", "normalized error", "Forgetting (Fig. 5)", legend="by")),
     "shifted": (_shifted, lambda rows: charts.dots(rows, "similarity of errors", "On other prompts", "to")),
