@@ -189,9 +189,9 @@ def curves(
     lines = base.mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=18))
     if quoted:
         whose = list(dict.fromkeys(str(row.get("by", OURS)) for row in [{}, *records]))
-        drawn = alt.Legend(title=None, symbolType="stroke", symbolSize=300, symbolStrokeColor=QUIET, orient="bottom")
+        title += f" – dashed: {' and '.join(whose[1:])}"
         dashes = alt.Scale(domain=whose, range=[[1, 0], [5, 4], [2, 2]][: len(whose)])
-        lines = lines.encode(strokeDash=alt.StrokeDash("by:N", legend=drawn, scale=dashes))
+        lines = lines.encode(strokeDash=alt.StrokeDash("by:N", legend=None, scale=dashes))
     return _layered(
         bands.encode(y=alt.Y("low:Q", title=y_title, scale=scale, axis=axis), y2="high:Q"),
         lines.encode(y=alt.Y("y:Q", title=y_title, scale=scale, axis=axis)),
