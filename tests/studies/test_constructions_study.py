@@ -14,7 +14,7 @@ from algoscope.studies.constructions.claims import CLAIMS, exactness, named, ord
 from algoscope.studies.constructions.controls import CONTROLS, PLAIN, coinciding
 from algoscope.studies.constructions.controls import named as judged_by_the_instrument
 from algoscope.studies.constructions.measures import errors, grid, sizes
-from algoscope.studies.constructions.subjects import DEFAULTS, SUBJECTS, Comparison, Size
+from algoscope.studies.constructions.subjects import SUBJECTS, Comparison, Size
 
 NEWTON = next(subject for subject in SUBJECTS if subject.name == "Newton")
 SIZE = Size(2, 4, 2, 16)
@@ -109,11 +109,11 @@ def test_an_error_of_first_order_is_told_from_one_of_second():
 
 
 def test_sizes_are_those_of_the_network():
-    found = sizes(NEWTON, NEWTON.compare(SIZE, 0, *DEFAULTS), SIZE)
+    found = sizes(NEWTON, NEWTON.compared(SIZE, 0), SIZE)
     assert (found["layers"], found["before"], found["looped"], found["after"]) == (5, 5, 0, 0)
     assert found["stated"] == 10
     looped = next(subject for subject in SUBJECTS if subject.name == "chains of thought")
-    found = sizes(looped, looped.compare(SIZE, 0, *DEFAULTS), SIZE)
+    found = sizes(looped, looped.compared(SIZE, 0), SIZE)
     assert (found["before"], found["looped"], found["after"], found["stated"]) == (2, 1, 1, 9)
 
 

@@ -10,7 +10,7 @@ from algoscope import constructions
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import Attention
 from algoscope.studies.constructions.controls import CONTROLS, named
-from algoscope.studies.constructions.subjects import DEFAULTS, SUBJECTS, Comparison, Size, Subject
+from algoscope.studies.constructions.subjects import SUBJECTS, Comparison, Size, Subject
 from algoscope.studies.study import Numbers
 
 SIZES = {"smoke": Size(2, 4, 2, 16), "laptop": Size(5, 12, 8, 64), "paper": Size(20, 40, 20, 64)}
@@ -30,14 +30,14 @@ def measure(name: str, scale: str) -> Numbers:
     """All about one construction."""
     subject = next(subject for subject in SUBJECTS if subject.name == name)
     size = SIZES[scale]
-    first, *others = [subject.compare(size, seed, *DEFAULTS) for seed in SEEDS]
+    first, *others = [subject.compared(size, seed) for seed in SEEDS]
     rows = [row for seed, found in zip(SEEDS, (first, *others), strict=True) for row in errors(found, seed)]
     numbers: dict[str, Any] = {"errors": rows, "size": sizes(subject, first, size)}
     if subject.softmax:
         numbers["grid"] = list(grid(subject, size, *GRIDS.get(scale, GRIDS["laptop"])))
     if name in CONTROLS:
         numbers |= named(CONTROLS[name], *NAMED[scale])
-    table = constructions.anatomy(subject.compare(ANATOMY, 0, *DEFAULTS).network)
+    table = constructions.anatomy(subject.compared(ANATOMY, 0).network)
     return {**numbers, "anatomy": {"places": table.places, "parts": table.parts}}
 
 

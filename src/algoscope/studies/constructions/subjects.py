@@ -9,6 +9,7 @@ from torch import Tensor
 
 from algoscope import algorithms, constructions
 from algoscope.constructions.loop import LARGE, SMALL
+from algoscope.constructions.looped import SMALL_OF_NEWTON
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import TransformerNetwork
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
@@ -53,6 +54,11 @@ class Subject:
     compare: Compare
     stated: Callable[[Size], int] | None
     softmax: bool = False  # so that it is as exact as c is small
+    small: float = SMALL  # c, where it is not varied
+
+    def compared(self, size: Size, seed: int) -> Comparison:
+        """With c and C as they are by default."""
+        return self.compare(size, seed, self.small, LARGE)
 
 
 def largest(x: Float[Tensor, "batch points dim"]) -> float:
@@ -240,8 +246,9 @@ SUBJECTS = (
         "chains of thought", GAO + "Theorem 3.3", "gradient descent on a layer of the chain", 1e-8, on_chains,
         lambda size: 9, True,
     ),
-    Subject("Newton, looped", GAO + "Theorem 4.1", "Iterative Newton", 1e-7, looped_newton, lambda size: 4, True),
-    Subject("decoder", GAO + "Theorem 4.2", "gradient descent on every prefix", 1e-7, decoder, lambda size: 4, True),
+    Subject(
+        "Newton, looped", GAO + "Theorem 4.1", "Iterative Newton", 1e-8, looped_newton, lambda size: 4, True, SMALL_OF_NEWTON,
+    ),
+    Subject("decoder", GAO + "Theorem 4.2", "gradient descent on every prefix", 1e-8, decoder, lambda size: 4, True),
     Subject("Newton, causal", "open in both papers", "Iterative Newton on every prefix", 1e-9, causal, None),
 )  # fmt: skip
-DEFAULTS = SMALL, LARGE
