@@ -101,8 +101,8 @@ def test_layers_and_heads_are_those_of_the_lemmas():
         assert [len(network.blocks), network.borders] == [pre + 1 + post, (pre, pre + 1)]
         assert network.get_submodule(f"blocks.{pre}.attention").heads == 2
     parts = anatomy(gradient_descent(5, 12, 3, 0.01)).parts
-    assert ("loop", "head 1", "x and point and all asks x and test and blank, carries −r to r") in parts
-    assert ("loop", "head 2", "x and point and all asks x and test and blank, carries r to r") in parts
+    assert ("loop", "head 1", "x and −point and all asks x and −test and blank, carries −r to r") in parts
+    assert ("loop", "head 2", "−x and −point and all asks x and −test and blank, carries r to r") in parts
 
 
 def test_the_instrument_names_gradient_descent_loop_by_loop():
