@@ -52,11 +52,11 @@ def test_the_instrument_names_what_was_planted(name):
 
 def test_it_is_sure_of_no_step_that_is_not_listed():
     """Only of first steps, which are multiples of listed ones."""
-    rows = unlisted(400, 400)["unlisted"]
+    networks = {name: UNLISTED[name] for name in ("gradient descent at half the rate", "Newton from another start")}
+    rows = unlisted(1000, 1000, networks=networks)["unlisted"]
     assert not any(row["wrong"] for row in rows)
     sure = {(row["network"], row["stage"]) for row in rows if row["certain"]}
-    assert sure
-    assert sure <= {(name, case.stages[0]) for name, case in UNLISTED.items()}
+    assert sure == {(name, case.stages[0]) for name, case in networks.items()}
 
 
 def test_being_sure_of_what_is_not_so_is_told():

@@ -3,7 +3,7 @@
 First steps are multiples of listed ones, which a read-out cannot tell apart: only there it may be sure.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,11 +49,11 @@ UNLISTED = {
 
 
 @torch.no_grad()
-def unlisted(compared: int, fitted: int, seed: int = 0) -> dict[str, Any]:
+def unlisted(compared: int, fitted: int, seed: int = 0, networks: Mapping[str, Unlisted] = UNLISTED) -> dict[str, Any]:
     """Stage by stage: what is kept, whether it is sure, and which listed steps coincide with the network's answer."""
     instrument = Instrument(PLAIN, LISTED, compared, fitted, seed, PLAIN.positions - 1, others=())
     tokens, rows = PLAIN.encode(instrument.sample.x, instrument.sample.y), []
-    for name, case in UNLISTED.items():
+    for name, case in networks.items():
         network = case.build()
         states = network.run(tokens, list(case.stages))[1]
         for found in instrument.identify(network, stages=tuple(case.stages), weights=False).stages:
