@@ -56,6 +56,13 @@ def test_what_a_place_is_said_to_hold_is_there():
     torch.testing.assert_close(states["layer 2"][:, ::2, at["u"]], 1e-3 * prompts.x @ s)
 
 
+def test_a_network_prints_as_its_table():
+    network = newton(2, 3, 1, 1e-3)
+    assert str(network) == str(anatomy(network))
+    plain = ag.models.Transformer(1, 1, 8).build(2, 1, 5, torch.Generator())
+    assert str(plain) == repr(plain)
+
+
 @pytest.mark.usefixtures("as_users_run_it")
 def test_a_network_without_names_is_refused():
     network = ag.models.Transformer(1, 1, 8).build(2, 1, 5, torch.Generator())

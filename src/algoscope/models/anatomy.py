@@ -27,7 +27,7 @@ class Anatomy:
 
 @torch.no_grad()
 def anatomy(network: Network) -> Anatomy:
-    """Of a network whose places are named, as those of this room are."""
+    """Of a network whose places are named, as those of the constructions are."""
     if not isinstance(network, TransformerNetwork) or not network.places:
         raise ValueError("network must be one whose places have names, such as constructions.newton gives")
     names = _names(network)
