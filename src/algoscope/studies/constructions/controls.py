@@ -162,7 +162,7 @@ def coinciding(instrument: Instrument, step: Step) -> set[Step]:
 
 def alike(instrument: Instrument, values: Tensor) -> set[Step]:
     """The steps of which a multiple misses no more than `SAME` of these predictions."""
-    found = set()
+    found: set[Step] = set()
     for trace in instrument.traces.values():
         for stage, other in zip(trace.stages, trace.values[:, :, instrument.at].flatten(1), strict=True):
             left = 1 - (values @ other).square() / (values.square().sum() * other.square().sum()).clamp(min=1e-300)
