@@ -254,16 +254,19 @@ def identify(
     seed: int = 0,
     stages: Sequence[str] | None = None,
     norm: Literal["none", "each", "last"] = "none",
-    positions: Positions = "all",
+    positions: Positions | None = None,
     confidence: float = 0.95,
     weights: bool = True,
     progress: bool = False,
 ) -> Verdict:
     """Which algorithm each stage of a model follows: an `Instrument` for the task, applied to one model.
 
-    `model`, `stages` and `norm` are as in `ag.probe`; by default, `algorithms` are all that apply to the task. Without
-    `weights` those that the stages induce are not asked for, which saves many passes of the model.
+    `model`, `stages` and `norm` are as in `ag.probe`; by default, `algorithms` are all that apply to the task, and
+    `positions` are "all", or the last where a network makes sense of whole prompts alone. Without `weights` those that
+    the stages induce are not asked for, which saves many passes of the model.
     """
+    if positions is None:
+        positions = task.positions - 1 if getattr(model, "whole", False) else "all"
     open_model(model, task, stages, norm).of(task.sample(2, seed=0))  # a model that does not fit is told at once
     instrument = Instrument(task, algorithms, prompts, fit_on, seed, positions, progress)
     return instrument.identify(model, stages, norm, confidence, weights, progress)

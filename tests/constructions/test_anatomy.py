@@ -28,10 +28,11 @@ def test_it_names_every_place_and_who_writes_it():
     assert places["u"] == ("M x, at the token of x", "layers 2–5")
     assert places["token"][1] == "read-in"
     assert places["place"][1] == "positions"
-    assert ("layer 2", "head 1", "x asks key, carries key to u") in found.parts
+    assert ("layer 2", "head 1", "x asks key, carries 0.001 key to u") in found.parts
+    assert ("layer 2", "head 2", "−x asks key, carries −0.001 key to u") in found.parts
     assert ("layer 1", "head 3", "place and example asks place, carries token to y") in found.parts
     told = [does for layer, part, does in found.parts if (layer, part) == ("layer 4", "MLP")]
-    assert told == ["changes u by u, change; change by change; fresh by fresh; prediction by fresh, prediction"]
+    assert told == ["changes u by u, change; change by change; fresh by fresh; prediction by fresh, prediction (ReLU)"]
     assert "layer 5  head 4" in str(found)
 
 
@@ -55,6 +56,13 @@ def test_what_a_place_is_said_to_hold_is_there():
     torch.testing.assert_close(states["layer 2"][:, ::2, at["u"]], 1e-3 * prompts.x @ s)
 
 
+def test_a_network_prints_as_its_table():
+    network = newton(2, 3, 1, 1e-3)
+    assert str(network) == str(anatomy(network))
+    plain = ag.models.Transformer(1, 1, 8).build(2, 1, 5, torch.Generator())
+    assert str(plain) == repr(plain)
+
+
 @pytest.mark.usefixtures("as_users_run_it")
 def test_a_network_without_names_is_refused():
     network = ag.models.Transformer(1, 1, 8).build(2, 1, 5, torch.Generator())
@@ -73,7 +81,7 @@ def test_every_construction_has_a_table_in_which_every_place_is_written(name):
 
 def test_products_of_two_places_are_told():
     parts = anatomy(ALL["causal_newton"]()).parts
-    assert ("layer 3", "MLP", "changes sm by s·m; w by m·b") in parts
+    assert ("layer 3", "MLP", "changes sm by s·m; w by m·b (products)") in parts
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name not in SHORTER])

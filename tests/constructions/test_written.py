@@ -1,5 +1,6 @@
 """Every construction is saved and loaded, trains further from its exact solution and is drawn, like any other model."""
 
+import html
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,8 @@ from algoscope.training import Configuration
 PAIRS, FEATURES, CHAINS = LinearRegression(2, 3), RepresentationRegression(2, 3, depth=2), ChainOfThought(2, 3, 2)
 SERIES = AutoregressiveRepresentation(2, 4, 2, 1)
 # A task with tokens of the right form, what the function is given, and a rate at which AdamW keeps the answers. What a
-# blank token holds comes back e^40 times as large, so those that have one bear next to nothing.
+# blank token holds comes back e^40 times as large, so those that have one bear next to nothing: at FRAGILE only weights
+# that are zero change at all, and these are what matters.
 SOLID, FRAGILE = 1e-9, 1e-22
 CASES = {
     "sum_of_tokens": (AutoregressiveRepresentation(2, 3, 2), (2, 4), SOLID),
@@ -89,6 +91,7 @@ def test_it_is_identified_and_drawn(name, tmp_path):
     verdict = Instrument(task, known, 20, 20, others=(), positions=task.positions - 1).identify(network)
     page = verdict.save(tmp_path / "page.html").read_text()
     assert all(stage in page for stage in WRITTEN[name](*given).stages if stage != "norm")
+    assert html.escape(verdict.text) in page
 
 
 def test_the_command_line_identifies_it(tmp_path):
@@ -104,5 +107,7 @@ def test_the_command_line_identifies_it(tmp_path):
 def test_what_does_not_fit_is_named():
     with pytest.raises(ValueError, match="function must be one of 'sum_of_tokens'"):
         Written("sorting", (1,))
+    with pytest.raises(ValueError, match="arguments in order, not by name"):
+        Written("newton", {"dim": 2, "examples": 3})
     with pytest.raises(ValueError, match="the task has"):
         Written("causal_newton", (2, 3, 1, 1e-3)).build(5, 1, 9, torch.Generator())

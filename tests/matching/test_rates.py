@@ -1,5 +1,7 @@
 """Rate laws and rankings, on pairs of algorithms whose relation is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -31,6 +33,21 @@ def test_every_method_follows_itself_one_step_a_step(trace):
     assert law.growth == pytest.approx(1, abs=0.01)
     assert law.low <= 1 <= law.high
     assert law.low < law.growth < law.high
+
+
+def test_a_step_that_predicts_nothing_does_not_bend_the_way_between_the_others():
+    """Steps 1 to 5 are the best, alike steps are nearly as good, and step 0 is the null itself, far below."""
+    prompts = LinearRegression(3, 6).sample(200, seed=0)
+    steps = GradientDescent(11, rate=0.02).trace(prompts)
+    match = compare(steps.select([1, 2, 3, 4, 5]), steps)
+    stage, step = torch.arange(1, 6).double()[:, None], torch.arange(1, 12).double()
+    alike = torch.cat([torch.full((5, 1), 0.5).double(), 1 - 0.02 * torch.log(step / stage).square()], dim=1)
+    noise = 0.01 * torch.randn(200, 1, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    values = alike + noise
+    law = rate_law(replace(match, per_sequence=values, null_per_sequence=values[:, :, 0]))
+    assert law.law == "linear"
+    assert law.start == pytest.approx(1, abs=0.1)
+    assert law.growth == pytest.approx(1, abs=0.1)
 
 
 def test_newton_against_gradient_descent_is_exponential():

@@ -19,9 +19,9 @@ from algoscope.studies.graph_connectivity.measures import (
     measured,
     patched,
     stages,
-    wilson,
 )
 from algoscope.studies.graph_connectivity.plan import RUNS
+from algoscope.studies.shares import wilson
 from algoscope.studies.study import Case
 from algoscope.tasks import Connectivity
 

@@ -1,6 +1,5 @@
 """Models whose weights are written by hand from a theorem: here the answer is known."""
 
-from algoscope.constructions.anatomy import Anatomy, anatomy
 from algoscope.constructions.causal import causal_newton
 from algoscope.constructions.connectivity import beyond_reach, connectivity
 from algoscope.constructions.decoder import decoder_gradient_descent, quasi_orthogonal
@@ -11,6 +10,7 @@ from algoscope.constructions.series import autoregression
 from algoscope.constructions.sums import sum_of_tokens
 from algoscope.constructions.thought import chain_of_thought
 from algoscope.constructions.written import Written
+from algoscope.models.anatomy import Anatomy, anatomy
 
 __all__ = [
     "Anatomy",

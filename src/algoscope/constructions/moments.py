@@ -10,7 +10,7 @@ paper M_1 should be 2αS − α²S³, and M_2 = 4αS − 6α²S³ + 4α³S⁵ �
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from algoscope.constructions.newton import check_sizes
@@ -32,11 +32,12 @@ def recursion(dim: int, examples: int, first: float, terms: Sequence[Term | tupl
 
     The place `prediction` holds that of q_m after layer m + 2.
     """
-    check_sizes(dim, examples, len(terms))
-    steps = [Term(*term) for term in terms]
-    numbers = [first, *(number for term in steps for number in term)]
-    if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers):
-        raise ValueError(f"coefficients must be finite numbers, got {numbers}")
+    (first,) = _finite([first])
+    try:
+        steps = [Term(*_finite(term)) for term in terms]
+    except TypeError:
+        raise ValueError(f"terms must be a list of Term(keep, apply, before, start), got {terms!r}") from None
+    check_sizes(dim, examples, len(steps))
     written = Regression(
         dim, examples, len(steps) + 2, q=(dim, "p(S)x, at the token of x"),
         before=(dim, "what q was a layer ago"), change=(dim, "Sq, until it is added"),
@@ -53,7 +54,19 @@ def recursion(dim: int, examples: int, first: float, terms: Sequence[Term | tupl
 
 def moments(dim: int, examples: int, coefficients: Sequence[float]) -> TransformerNetwork:
     """The prediction of w = Σ_s β_s S^s Xᵀy for the last x, with the coefficients β_0, β_1, …, by Horner's rule."""
-    if not len(coefficients):
+    numbers = _finite(coefficients)
+    if not numbers:
         raise ValueError("coefficients must be at least one number")
-    *lower, highest = coefficients
+    *lower, highest = numbers
     return recursion(dim, examples, highest, [Term(apply=1.0, start=beta) for beta in reversed(lower)])
+
+
+def _finite(given: Iterable[float]) -> list[float]:
+    """Numbers of a list, an array or a tensor."""
+    try:
+        numbers = [float(number) for number in given]
+    except (TypeError, ValueError):
+        raise ValueError(f"coefficients must be a list of numbers, got {given!r}") from None
+    if not all(math.isfinite(number) for number in numbers):
+        raise ValueError(f"coefficients must be finite numbers, got {numbers}")
+    return numbers

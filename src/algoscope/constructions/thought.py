@@ -86,7 +86,7 @@ def chain_of_thought(
 
     Prompts of `ChainOfThought(dim, examples, layers)` may end at any state of their last chain but its last; the last
     token answers. Two layers with two heads choose the tokens, one is looped, one predicts. States must be smaller
-    than `bound`.
+    than `bound`: of larger ones the gates let a part through, and the answer is wrong by any amount, without a word.
     """
     arguments.number("rate", rate, strict=True)
     arguments.number("bound", bound, strict=True)

@@ -1,6 +1,6 @@
 """A construction as a model: it can be trained further, saved and loaded like any other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,4 +68,6 @@ def _nested(value: Any) -> Any:
     """Tensors and sequences as nested tuples, which compare, hash and serialize."""
     if isinstance(value, torch.Tensor):
         value = value.tolist()
+    if isinstance(value, Mapping):
+        raise ValueError(f"given must be the function's arguments in order, not by name, got {dict(value)}")
     return tuple(_nested(part) for part in value) if isinstance(value, list | tuple) else value

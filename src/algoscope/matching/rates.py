@@ -66,7 +66,7 @@ def rate_law(match: Match) -> RateLaw:
     last = numbered[-1][0] if numbered else None
     rows = [i for i in range(len(match.stages)) if not match.none[i] and last not in match.ties[i]]
     used = tuple(match.stages[i] for i in rows)
-    columns = [(k, j) for k, j in numbered if bool(match.per_sequence[:, rows, j].isfinite().all())]
+    columns = [(k, j) for k, j in numbered if _comparable(match, rows, j)]
     if len(rows) < FEWEST or len(columns) < FEWEST:
         have = f"has {len(rows)} and {len(columns)}"
         return RateLaw("undecided", f"needs {FEWEST} stages before saturation and {FEWEST} steps, {have}", used)
@@ -77,6 +77,16 @@ def rate_law(match: Match) -> RateLaw:
     labels = [label for label in used if isinstance(label, int)]
     stages = torch.tensor(labels if len(labels) == len(used) else rows, dtype=torch.float64)
     return _decide(matrices, steps.double(), stages, match.confidence, used)
+
+
+def _comparable(match: Match, rows: list[int], j: int) -> bool:
+    """Whether a step of b is one that stages may be at: finite, and not the null itself.
+
+    A step that predicts nothing yet, as gradient descent's first, is far from all others, however small a step is: a
+    smooth curve through it and them would rise above them all in between.
+    """
+    values, null = match.per_sequence[:, rows, j], match.null_per_sequence[:, rows]
+    return bool(values.isfinite().all()) and not torch.allclose(values, null, rtol=0.0, atol=1e-9)
 
 
 def _thinned(columns: list[tuple[int, int]]) -> list[tuple[int, int]]:

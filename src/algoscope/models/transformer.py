@@ -97,6 +97,12 @@ class TransformerNetwork(Network):
         self.normed = model.norm == "before"
         self.name_stages(f"layer {i + 1}" for i in range(model.layers))
 
+    def __str__(self) -> str:
+        """What each part does, where places have names."""
+        from algoscope.models.anatomy import anatomy
+
+        return str(anatomy(self)) if self.places else repr(self)
+
     def name_stages(self, names: Iterable[str]) -> None:
         self.stages = ("embedding", *names, *(["norm"] if self.normed else []))
 

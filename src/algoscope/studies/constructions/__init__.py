@@ -10,12 +10,14 @@ from algoscope.studies.constructions.claims import CLAIMS
 from algoscope.studies.constructions.figures import figures, tables
 from algoscope.studies.constructions.measures import SIZES, measure
 from algoscope.studies.constructions.subjects import SUBJECTS
+from algoscope.studies.constructions.unlisted import NAME
 from algoscope.studies.study import Case, Section, Study
 
-CASES = tuple(Case(subject.name, functools.partial(measure, subject.name)) for subject in SUBJECTS)
+NAMES = (*(subject.name for subject in SUBJECTS), NAME)
+CASES = tuple(Case(name, functools.partial(measure, name)) for name in NAMES)
 STUDY = Study(
     name="constructions",
-    version=3,
+    version=4,
     about="Theorems say that transformers can run algorithms, and prove it by weights that nobody ships. Here they "
     "are: networks of the same classes as those that are trained, compared step by step with the algorithms, with the "
     "sizes that were stated, and shown to the instrument, which should name them.",
@@ -29,4 +31,5 @@ STUDY = Study(
         ("errors", "over-c"),
     ),
     tables=tables,
+    chosen=lambda model: "errors" in model,
 )

@@ -5,11 +5,13 @@ from collections.abc import Callable
 
 from algoscope.runs import slug
 from algoscope.studies.constructions.controls import CONTROLS, SAME
-from algoscope.studies.constructions.measures import SEEDS
+from algoscope.studies.constructions.measures import ANATOMY, SEEDS
 from algoscope.studies.constructions.subjects import SUBJECTS, Subject
+from algoscope.studies.constructions.unlisted import NAME
+from algoscope.studies.shares import share_of
 from algoscope.studies.study import Claim, Finding, Numbers, Value
 
-STATED = 0.0183  # the false alarms that results/controls allow for: none in 206 models, so at most this
+INTERVAL = "Wilson's interval"
 ORDER = 0.1  # how far the order of an error may be from 2
 
 
@@ -27,15 +29,15 @@ def exactness(subject: Subject) -> Callable[[Numbers], Finding | None]:
     return find
 
 
-def fits(subject: Subject) -> Callable[[Numbers], Finding | None]:
-    """How many layers it has."""
+def fits(subject: Subject, what: str, stated: str) -> Callable[[Numbers], Finding | None]:
+    """How many layers or heads it has, beside what is stated."""
 
     def find(numbers: Numbers) -> Finding | None:
         size = numbers.get(subject.name, {}).get("0", {}).get("size")
-        if not size or size["stated"] is None:
+        if not size or size[stated] is None:
             return None
-        count = float(size["layers"])
-        return Finding.judged([Value(count, count, count, 1)], at_most=float(size["stated"]))
+        count = float(size[what])
+        return Finding.judged([Value(count, count, count, 1)], at_most=float(size[stated]))
 
     return find
 
@@ -65,28 +67,66 @@ def best_error(numbers: Numbers) -> Finding | None:
 
 
 def named(name: str, how: str) -> Callable[[Numbers], Finding | None]:
-    """The share of stages at which the instrument keeps the right step ("kept"), or no other ("named"), less those at
-    which it is sure of another.
+    """The share of stages at which the instrument keeps the right step ("kept"), or no other ("named"), or says that
+    it is all there is ("computes"), less those at which it is sure of another.
     """
 
     def find(numbers: Numbers) -> Finding | None:
         found = numbers.get(name, {}).get("0", {}).get("named")
-        if not found:
-            return None
-        share = (found[how] - found["wrong"]) / found["expected"]
-        return Finding.judged([Value(share, share, share, found["expected"])], at_least=1.0)
+        return all_of(found[how] - found["wrong"], found["expected"]) if found else None
 
     return find
 
 
-def quiet(numbers: Numbers) -> Finding | None:
-    """The share of stages without a step at which the instrument keeps one, over all controls."""
-    counts = [seeds["0"]["named"] for seeds in numbers.values() if "named" in seeds.get("0", {})]
-    empty = sum(found["empty"] for found in counts)
-    if not empty:
+def all_of(count: int, trials: int) -> Finding:
+    """It holds if all are so; Wilson's interval tells how much that says."""
+    value = share_of(max(count, 0), trials)
+    return Finding((value,), "holds" if count == trials else "fails", bounds=(1.0, math.inf))
+
+
+def none_of(count: int, trials: int) -> Finding | None:
+    """It holds if none is so; Wilson's interval tells how many might be."""
+    if not trials:
         return None
-    share = sum(found["alarms"] for found in counts) / empty
-    return Finding.judged([Value(share, share, share, empty)], at_most=STATED)
+    return Finding((share_of(count, trials),), "fails" if count else "holds", bounds=(-math.inf, 0.0))
+
+
+def law(name: str) -> Callable[[Numbers], Finding | None]:
+    """How many steps a stage its matching step grows by. Another law that is decided is as wrong as another number."""
+
+    def find(numbers: Numbers) -> Finding | None:
+        measured = numbers.get(name, {}).get("0", {})
+        found = measured.get("law")
+        if not found or found["growth"] is None:
+            return None
+        right = found["law"] == "linear" and found["low"] <= 1 <= found["high"]
+        verdict = "holds" if right else "undecided" if found["law"] == "undecided" else "fails"
+        value = Value(found["growth"], found["low"], found["high"], measured["verdict"]["prompts"])
+        return Finding((value,), verdict)
+
+    return find
+
+
+def counted(numbers: Numbers, what: str, among: str) -> Finding | None:
+    """The share of stages over all controls."""
+    counts = [seeds["0"]["named"] for seeds in numbers.values() if "named" in seeds.get("0", {})]
+    return none_of(sum(found[what] for found in counts), sum(found[among] for found in counts))
+
+
+def quiet(numbers: Numbers) -> Finding | None:
+    """The share of stages without a step at which the instrument keeps one."""
+    return counted(numbers, "alarms", "empty")
+
+
+def whole(numbers: Numbers) -> Finding | None:
+    """The share of stages that hold one step of which it says that there is more to them."""
+    return counted(numbers, "denied", "expected")
+
+
+def unlisted(numbers: Numbers) -> Finding | None:
+    """The share of stages that hold a step which is not listed at which it is sure of one that does not coincide."""
+    rows = numbers.get(NAME, {}).get("0", {}).get("unlisted", ())
+    return none_of(sum(row["wrong"] for row in rows), len(rows))
 
 
 CLAIMS = (
@@ -97,7 +137,8 @@ CLAIMS = (
             subject.source,
             exactness(subject),
             None,
-            f"largest relative error over the steps, at most {subject.bound:g}; seeds are those of prompts",
+            f"largest relative error over the steps, at most {subject.bound:g}; in brackets its range over eighths of "
+            "the batch; seeds are those of prompts",
             headline=subject.name in ("Newton", "chains of thought", "decoder", "Newton, causal"),
             what="relative error",
         )
@@ -105,16 +146,20 @@ CLAIMS = (
     ),
     *(
         Claim(
-            f"size-{slug(subject.name)}",
-            f"{subject.name}: it needs no more layers than stated.",
+            f"{name}-{slug(subject.name)}",
+            f"{subject.name}: it needs no more {what} than stated.",
             subject.source,
-            fits(subject),
+            fits(subject, what, stated),
             None,
-            "layers, each counted once; where a theorem says O(k), we ask for k + 8",
-            what="layers",
+            told,
+            what=what,
         )
         for subject in SUBJECTS
-        if subject.stated
+        for name, what, stated, told in (
+            ("size", "layers", "stated", "layers, each counted once; where a theorem says O(k), we ask for k + 8"),
+            ("heads", "heads", "stated_heads", "heads of all layers: as many as the one with most needs"),
+        )
+        if subject.stated and (what == "layers" or subject.stated(ANATOMY).heads)
     ),
     Claim(
         "order",
@@ -126,11 +171,11 @@ CLAIMS = (
     ),
     Claim(
         "best",
-        "The error can be made as small as one likes.",
+        "The error falls below 1e-8 before rounding takes over.",
         "Gao et al., Theorems 3.1 to 4.2",
         best_error,
         None,
-        "smallest error over c and C in float64, at most 1e-8, one value for each construction: rounding sets a floor",
+        "smallest error over c and C in float64, one value for each construction; in exact numbers there is no floor",
     ),
     *(
         Claim(
@@ -139,7 +184,7 @@ CLAIMS = (
             "Ours, a control",
             named(name, how),
             None,
-            f"share of stages at which the right step is {meant}, less those at which it is sure of another",
+            f"share of stages at which the right step is {meant}, less those where it is sure of another; {INTERVAL}",
             headline=name == "Newton" and how == "named",
             what="of the stages",
         )
@@ -151,7 +196,21 @@ CLAIMS = (
                 "names the right step at every stage, alone wherever the steps differ",
                 f"kept, and with it only steps that are its multiples up to {SAME:g} of its square",
             ),
+            ("computes", "says that every stage computes the right step, and nothing else", "said to be all there is"),
         )
+    ),
+    *(
+        Claim(
+            f"law-{slug(name)}",
+            f"{name}: the instrument finds one step a stage.",
+            "Ours, a control",
+            law(name),
+            None,
+            "steps a stage by its rate law, which must be linear, and its interval must contain 1",
+            headline=name == "gradient descent",
+            what="steps a stage",
+        )
+        for name in CONTROLS
     ),
     Claim(
         "quiet",
@@ -159,7 +218,25 @@ CLAIMS = (
         "Ours, a control",
         quiet,
         None,
-        "share of such stages at which some step is kept, no more than the controls with planted algorithms state",
+        f"share of such stages at which some step is kept; {INTERVAL}",
+        what="of the stages",
+    ),
+    Claim(
+        "whole",
+        "Where a stage holds one step, the instrument never says that there is more to it.",
+        "Ours, a control",
+        whole,
+        None,
+        f"share of such stages of which a mixture of steps is said to explain more; {INTERVAL}",
+        what="of the stages",
+    ),
+    Claim(
+        "unlisted",
+        "Where a stage holds a step that is not listed, the instrument is sure of no other.",
+        "Ours, a control",
+        unlisted,
+        None,
+        f"share of such stages at which it is sure of a step that is no multiple of the right one; {INTERVAL}",
         what="of the stages",
     ),
 )

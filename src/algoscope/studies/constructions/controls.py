@@ -32,8 +32,8 @@ SAME = CONVERGED  # share of a step that no multiple of another explains, up to 
 class Control:
     """A construction, its task, the algorithms to tell apart, and the step that each of some stages holds.
 
-    `empty` are stages that hold no step. Encoders answer at the last token alone. `times` as many prompts are compared
-    and fitted as is usual.
+    They are a step a stage. `empty` are stages that hold no step. Encoders answer at the last token alone. `times` as
+    many prompts are compared and fitted as is usual.
     """
 
     show: Callable[[], TransformerNetwork | Show]
@@ -157,7 +157,12 @@ def coinciding(instrument: Instrument, step: Step) -> set[Step]:
     """
     name, own = step
     values = instrument.traces[name].values[instrument.traces[name].stages.index(own)][:, instrument.at].flatten()
-    found = {step}
+    return alike(instrument, values) | {instrument.solved.get(step, step)}
+
+
+def alike(instrument: Instrument, values: Tensor) -> set[Step]:
+    """The steps of which a multiple misses no more than `SAME` of these predictions."""
+    found: set[Step] = set()
     for trace in instrument.traces.values():
         for stage, other in zip(trace.stages, trace.values[:, :, instrument.at].flatten(1), strict=True):
             left = 1 - (values @ other).square() / (values.square().sum() * other.square().sum()).clamp(min=1e-300)
@@ -180,11 +185,12 @@ def counted(control: Control, instrument: Instrument, verdict: Verdict) -> tuple
     """Whether that is so, in numbers, and stage by stage.
 
     The right step must be among those that it keeps, and all that it keeps must coincide with that. Of stages that hold
-    none it must keep nothing.
+    none it must keep nothing. It `computes` the step if the instrument is sure that this is all there is to a stage,
+    and is `denied` where it says that a mixture of steps explains more: these stages hold exactly one.
     """
     found = {str(stage.stage): stage for stage in verdict.stages}
     rows = [_judged(instrument, found[stage], step) for stage, step in control.expected.items()]
-    counts = {key: sum(row[key] for row in rows) for key in ("kept", "named")}
+    counts = {key: sum(row[key] for row in rows) for key in ("kept", "named", "computes", "denied")}
     alarms = sum(bool(found[stage].agreed) for stage in control.empty)
     wrong = sum(found[stage].certain and not row["named"] for stage, row in zip(control.expected, rows, strict=True))
     return counts | {"expected": len(rows), "empty": len(control.empty), "alarms": alarms, "wrong": wrong}, rows
@@ -195,7 +201,8 @@ def named(control: Control, compared: int, fitted: int, seed: int = 0) -> dict[s
     counts, rows = counted(control, instrument, verdict)
     record = verdict.record()
     told = {key: record[key] for key in record if key not in ("controls", "provenance")}
-    return {"named": counts, "judged": rows, "verdict": told}
+    law = told["laws"][next(iter(control.expected.values()))[0]]
+    return {"named": counts, "judged": rows, "law": law, "verdict": told}
 
 
 def _judged(instrument: Instrument, found: StageVerdict, step: Step) -> dict[str, Any]:
@@ -208,4 +215,6 @@ def _judged(instrument: Instrument, found: StageVerdict, step: Step) -> dict[str
         "same": [list(each) for each in sorted(allowed - {right}, key=str)],
         "kept": kept,
         "named": kept and set(found.agreed) <= allowed,
+        "computes": found.certain and kept,
+        "denied": found.beyond[1] > 0,
     }

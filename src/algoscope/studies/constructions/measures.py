@@ -10,7 +10,8 @@ from algoscope import constructions
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import Attention
 from algoscope.studies.constructions.controls import CONTROLS, named
-from algoscope.studies.constructions.subjects import DEFAULTS, SUBJECTS, Comparison, Size, Subject
+from algoscope.studies.constructions.subjects import SUBJECTS, Comparison, Size, Subject
+from algoscope.studies.constructions.unlisted import NAME, unlisted
 from algoscope.studies.study import Numbers
 
 SIZES = {"smoke": Size(2, 4, 2, 16), "laptop": Size(5, 12, 8, 64), "paper": Size(20, 40, 20, 64)}
@@ -27,17 +28,19 @@ NAMED = {"smoke": (40, 40), "laptop": (1000, 1000), "paper": (1000, 1000)}  # pr
 
 
 def measure(name: str, scale: str) -> Numbers:
-    """All about one construction."""
+    """All about one construction, or what the instrument says of networks that run something else."""
+    if name == NAME:
+        return unlisted(*NAMED[scale])
     subject = next(subject for subject in SUBJECTS if subject.name == name)
     size = SIZES[scale]
-    first, *others = [subject.compare(size, seed, *DEFAULTS) for seed in SEEDS]
+    first, *others = [subject.compared(size, seed) for seed in SEEDS]
     rows = [row for seed, found in zip(SEEDS, (first, *others), strict=True) for row in errors(found, seed)]
     numbers: dict[str, Any] = {"errors": rows, "size": sizes(subject, first, size)}
     if subject.softmax:
         numbers["grid"] = list(grid(subject, size, *GRIDS.get(scale, GRIDS["laptop"])))
     if name in CONTROLS:
         numbers |= named(CONTROLS[name], *NAMED[scale])
-    table = constructions.anatomy(subject.compare(ANATOMY, 0, *DEFAULTS).network)
+    table = constructions.anatomy(subject.compared(ANATOMY, 0).network)
     return {**numbers, "anatomy": {"places": table.places, "parts": table.parts}}
 
 
@@ -81,9 +84,10 @@ def sizes(subject: Subject, found: Comparison, size: Size) -> dict[str, Any]:
     layers = len(network.blocks)
     looped = network.borders[1] - network.borders[0] if isinstance(network, AlgoFormerNetwork) else 0
     before = network.borders[0] if isinstance(network, AlgoFormerNetwork) else layers
+    stated = subject.stated(size) if subject.stated else None
     return {
         "dim": network.read_in.in_features, "examples": size.examples, "steps": max(found.steps),
         "before": before, "looped": looped, "after": layers - before - looped, "layers": layers,
         "heads": attention.heads, "width": network.read_out.in_features,
-        "stated": subject.stated(size) if subject.stated else None,
+        "stated": stated.layers if stated else None, "stated_heads": stated.heads if stated else None,
     }  # fmt: skip

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from algoscope import algorithms, constructions
 from algoscope.constructions.loop import LARGE, SMALL
+from algoscope.constructions.looped import SMALL_OF_NEWTON
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import TransformerNetwork
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
@@ -40,19 +41,29 @@ Compare = Callable[[Size, int, float, float], Comparison]  # given a seed of pro
 
 
 @dataclass(frozen=True)
-class Subject:
-    """`stated` is how many layers its theorem allows, at a size; None where it has no theorem.
+class Stated:
+    """How many layers a theorem allows, each counted once, and how many heads in the layer with most, if it says so."""
 
-    Theorem 1 of Fu et al. only says O(k); k + 8 is what we ask of it.
-    """
+    layers: int
+    heads: int | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """`stated` is what its theorem allows, at a size; None where it has no theorem."""
 
     name: str
     source: str
     runs: str
     bound: float  # of the relative error
     compare: Compare
-    stated: Callable[[Size], int] | None
+    stated: Callable[[Size], Stated] | None
     softmax: bool = False  # so that it is as exact as c is small
+    small: float = SMALL  # c, where it is not varied
+
+    def compared(self, size: Size, seed: int) -> Comparison:
+        """With c and C as they are by default."""
+        return self.compare(size, seed, self.small, LARGE)
 
 
 def largest(x: Float[Tensor, "batch points dim"]) -> float:
@@ -86,25 +97,29 @@ def newton_on(covariance: str) -> Compare:
     return compare
 
 
+def chebyshev_terms(low: float, high: float, steps: int) -> list[constructions.Term]:
+    """Chebyshev's iteration for eigenvalues between these."""
+    center, radius = (high + low) / 2, (high - low) / 2
+    terms, rho = [constructions.Term(start=1 / center)], radius / center
+    for _ in range(steps - 1):
+        following = 1 / (2 * center / radius - rho)
+        apply = -2 * following / radius
+        terms.append(constructions.Term(1 + rho * following, apply, -rho * following, -apply))
+        rho = following
+    return terms
+
+
 def chebyshev(size: Size, seed: int, small: float, large: float) -> Comparison:
-    """Chebyshev's iteration for eigenvalues between 1 and the largest: any such recursion is a sum of moments."""
+    """For eigenvalues between 1 and the largest: any such recursion is a sum of moments."""
     task = LinearRegression(size.dim, size.examples)
     prompts = task.sample(size.batch, seed)
-    low, high = 1.0, largest(prompts.x)
-    center, radius = (high + low) / 2, (high - low) / 2
-    terms, weights, rho = [], [torch.zeros_like(prompts.x[:, 0])], radius / center
+    terms = chebyshev_terms(1.0, largest(prompts.x), size.steps)
     s = prompts.x[:, :-1].mT @ prompts.x[:, :-1]
     xy = (prompts.x[:, :-1] * prompts.y[:, :-1, None]).sum(1)
-    weights.append(xy / center)
-    terms.append(constructions.Term(start=1 / center))
-    for _ in range(size.steps - 1):
-        following = 1 / (2 * center / radius - rho)
-        keep, apply, before = 1 + rho * following, -2 * following / radius, -rho * following
-        weights.append(
-            keep * weights[-1] + apply * (s @ weights[-1][..., None])[..., 0] - apply * xy + before * weights[-2]
-        )
-        terms.append(constructions.Term(keep, apply, before, -apply))
-        rho = following
+    weights = [torch.zeros_like(xy)]
+    for keep, apply, before, start in terms:
+        w, earlier = weights[-1], weights[-2] if len(weights) > 1 else 0.0
+        weights.append(keep * w + apply * (s @ w[..., None])[..., 0] + before * earlier + start * xy)
     network = constructions.recursion(size.dim, size.examples, 0.0, terms)
     steps = range(size.steps + 1)
     exact = torch.stack([(w * prompts.x[:, -1]).sum(-1) for w in weights])
@@ -218,30 +233,56 @@ def after_loops(network: AlgoFormerNetwork, task: Task, prompts: Prompts, size: 
     return torch.stack(found)
 
 
+def of_newton(size: Size) -> Stated:
+    """Theorem 1 of Fu et al. only says O(k); k + 8 is what we ask of it, and what its proof needs."""
+    return Stated(size.steps + 8)
+
+
+def of_features(size: Size) -> Stated:
+    """A layer to gather and one for each of Φ, the loop, and one after it."""
+    return Stated(RepresentationRegression(size.dim, size.examples).depth + 1 + 1 + 1, 2)
+
+
+def of_series(size: Size) -> Stated:
+    """One more to gather, by as many heads as there are values; two in the loop."""
+    task = AutoregressiveRepresentation(size.dim, size.examples)
+    return Stated(task.depth + 2 + 1 + 1, max(task.order, 2))
+
+
+def of_chains(size: Size) -> Stated:
+    return Stated(7 + 1 + 1, 2)
+
+
+def of_looped(size: Size) -> Stated:
+    return Stated(1 + 1 + 2, 2)
+
+
 GAO, FU = "Gao et al., ", "Fu et al., "
 SUBJECTS = (
-    Subject("sum of tokens", FU + "Lemma 1", "the sum of all tokens", 1e-12, sums, lambda size: 1),
-    Subject("Newton", FU + "Theorem 1", "Iterative Newton", 1e-9, newton_on("isotropic"), lambda size: size.steps + 8),
+    Subject("Newton", FU + "Theorem 1", "Iterative Newton", 1e-9, newton_on("isotropic"), of_newton),
     Subject(
         "Newton, ill-conditioned", FU + "Theorem 1", "Iterative Newton", 1e-9, newton_on("ill-conditioned"),
-        lambda size: size.steps + 8,
+        of_newton,
     ),
     Subject("Chebyshev", FU + "B.3", "Chebyshev's iteration, a sum of moments", 1e-10, chebyshev, None),
     Subject("gradient descent", GAO + "Lemma A.2", "gradient descent", 1e-8, descent, None, True),
     Subject(
         "regression on features", GAO + "Theorem 3.1", "gradient descent on Φ(x)", 1e-8, on_features,
-        lambda size: 6, True,
+        of_features, True,
     ),
     Subject(
         "series", GAO + "Theorem 3.2", "gradient descent on Φ of the latest values", 1e-8, on_series,
-        lambda size: 7, True,
+        of_series, True,
     ),
     Subject(
         "chains of thought", GAO + "Theorem 3.3", "gradient descent on a layer of the chain", 1e-8, on_chains,
-        lambda size: 9, True,
+        of_chains, True,
     ),
-    Subject("Newton, looped", GAO + "Theorem 4.1", "Iterative Newton", 1e-7, looped_newton, lambda size: 4, True),
-    Subject("decoder", GAO + "Theorem 4.2", "gradient descent on every prefix", 1e-7, decoder, lambda size: 4, True),
+    Subject(
+        "Newton, looped", GAO + "Theorem 4.1", "Iterative Newton", 1e-8, looped_newton, of_looped, True,
+        SMALL_OF_NEWTON,
+    ),
+    Subject("decoder", GAO + "Theorem 4.2", "gradient descent on every prefix", 1e-8, decoder, of_looped, True),
     Subject("Newton, causal", "open in both papers", "Iterative Newton on every prefix", 1e-9, causal, None),
+    Subject("sum of tokens", FU + "Lemma 1", "the sum of all tokens", 1e-12, sums, lambda size: Stated(1)),
 )  # fmt: skip
-DEFAULTS = SMALL, LARGE

@@ -9,8 +9,9 @@ from algoscope.report import charts
 from algoscope.studies.graph_connectivity import published
 from algoscope.studies.graph_connectivity.claims import FREE, LARGE, LIMITED, LONGER
 from algoscope.studies.graph_connectivity.findings import LONG, reach
-from algoscope.studies.graph_connectivity.measures import BEYOND, CHAINS, CLIQUES, RANDOM, WITHIN, chains, wilson
+from algoscope.studies.graph_connectivity.measures import BEYOND, CHAINS, CLIQUES, RANDOM, WITHIN, chains
 from algoscope.studies.plans import Plan, Rows, curves, drawn
+from algoscope.studies.shares import wilson
 from algoscope.studies.study import Numbers
 
 CHANNELS = ("algorithm", "heuristic")

@@ -17,6 +17,7 @@ from algoscope.models import Disentangled, Network
 from algoscope.models.disentangled import DisentangledNetwork
 from algoscope.models.transformer import TransformerNetwork, added
 from algoscope.reading import accuracy_by_distance, channels, decided, equivariance, exact_match, lens, probe
+from algoscope.studies.shares import wilson
 from algoscope.studies.study import Training
 from algoscope.tasks import Connectivity
 from algoscope.trace import Prompts, Trace
@@ -24,7 +25,6 @@ from algoscope.verdict import matched, short
 
 Table = list[dict[str, Any]]
 RESAMPLES = 1000
-NORMAL = 1.96  # of a 95% interval
 PASS = 1000  # graphs that a network is asked about at once
 ENTRIES = 2**20  # of the matrices on which stages are compared, with every step of every algorithm: bounds the memory
 SHOWN = 16  # rows of the largest matrix of weights that is kept entry by entry
@@ -149,14 +149,6 @@ def right(name: str, said: Tensor, prompts: Prompts) -> dict[str, Any]:
     return {
         "graphs": name, "exact": share, "low": low, "high": high, "accuracy": float(entries.mean()), "n": len(exact),
     }  # fmt: skip
-
-
-def wilson(share: float, trials: int) -> tuple[float, float]:
-    """Wilson's interval of a share: unlike resampling, it does not end where no trial has failed."""
-    spread = NORMAL**2 / trials
-    middle = (share + spread / 2) / (1 + spread)
-    half = NORMAL / (1 + spread) * math.sqrt(share * (1 - share) / trials + spread / (4 * trials))
-    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def by_distance(name: str, said: Tensor, prompts: Prompts) -> Table:

@@ -1,5 +1,6 @@
 """What each part of a network that was written by hand does, read from its weights."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,9 @@ from torch import Tensor
 
 from algoscope.models import Network
 from algoscope.models.algoformer import AlgoFormerNetwork
-from algoscope.models.transformer import Block, Mlp, TransformerNetwork
+from algoscope.models.transformer import Attention, Block, Mlp, TransformerNetwork
+
+ACTIVATIONS = {"relu": "ReLU", "bilinear": "products"}
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Anatomy:
 
 @torch.no_grad()
 def anatomy(network: Network) -> Anatomy:
-    """Of a network whose places are named, as those of this room are."""
+    """Of a network whose places are named, as those of the constructions are."""
     if not isinstance(network, TransformerNetwork) or not network.places:
         raise ValueError("network must be one whose places have names, such as constructions.newton gives")
     names = _names(network)
@@ -66,20 +69,37 @@ def _parts(network: TransformerNetwork, block: object) -> Iterator[tuple[str, st
     size = width // attention.heads
     for head in range(attention.heads):
         own = slice(head * size, (head + 1) * size)
-        asks, answers, carries = (
-            _touched(network, attention.queries_keys_values.weight[k * width : (k + 1) * width][own].T)
-            for k in range(3)
-        )
+        query, key, value = (attention.queries_keys_values.weight[k * width : (k + 1) * width][own] for k in range(3))
         to = attention.output.weight[:, own]
-        if _touched(network, to):
-            sign = "−" if float(to.sum()) < 0 else ""
-            put = " and ".join(_touched(network, to))
-            words = " and ".join
-            yield f"head {head + 1}", f"{words(asks)} asks {words(answers)}, carries {sign}{words(carries)} to {put}"
+        if put := _touched(network, to):
+            asks, answers = (" and ".join(_signed(network, matrix)) for matrix in (query, key))
+            carried = f"{_factor(network, attention, to @ value)}{' and '.join(_touched(network, value.T))}"
+            yield f"head {head + 1}", f"{asks} asks {answers}, carries {carried} to {' and '.join(put)}"
     if isinstance(block.mlp, Mlp):
         told = [f"{target} by {', '.join(sources)}" for target, sources in _changes(network, block.mlp) if sources]
         if told:
-            yield "MLP", f"changes {'; '.join(told)}"
+            yield "MLP", f"changes {'; '.join(told)} ({ACTIVATIONS.get(block.mlp.activation, block.mlp.activation)})"
+
+
+def _signed(network: TransformerNetwork, matrix: Tensor) -> list[str]:
+    """The places that it reads, with a minus where all their weights have one."""
+    found = []
+    for name in _touched(network, matrix.T):
+        read = matrix[:, network.places[name].where]
+        found.append(f"−{name}" if bool((read <= 0).all()) else name)
+    return found
+
+
+def _factor(network: TransformerNetwork, attention: Attention, moved: Tensor) -> str:
+    """The sign of what is carried, and what it is multiplied by where that is one number: what attention divides by is
+    undone. A softmax's is e^C/2c, and tells nothing.
+    """
+    entries = moved[moved != 0]
+    sign = "−" if float(entries.sum()) < 0 else ""
+    if attention.kind != "relu" or attention.mask != "full" or not torch.allclose(entries, entries[0], rtol=1e-9):
+        return sign
+    number = float(entries[0].abs()) / network.length
+    return sign if math.isclose(number, 1.0) else f"{sign}{number:g} "
 
 
 def _changes(network: TransformerNetwork, mlp: Mlp) -> Iterator[tuple[str, list[str]]]:
