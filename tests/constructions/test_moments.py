@@ -79,12 +79,12 @@ def test_bad_coefficients_are_named():
     with pytest.raises(ValueError, match="coefficients must be finite numbers"):
         moments(2, 3, [1.0, float("nan")])
     with pytest.raises(ValueError, match="coefficients must be a list of numbers, got 2"):
-        moments(2, 3, 2.0)
+        moments(2, 3, 2.0)  # pyright: ignore[reportArgumentType]
     for terms in (3, [(1.0,) * 5]):
         with pytest.raises(ValueError, match="terms must be a list of Term"):
-            recursion(2, 3, 0.0, terms)
+            recursion(2, 3, 0.0, terms)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="coefficients must be a list of numbers, got 1"):
-        recursion(2, 3, 0.0, [1.0])
+        recursion(2, 3, 0.0, [1.0])  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.usefixtures("as_users_run_it")
@@ -93,4 +93,5 @@ def test_coefficients_may_be_a_tensor_or_an_array():
     prompts = task.sample(3, seed=0)
     plain = predictions(moments(2, 3, [1.0, 2.0]), task, prompts)
     for numbers in (torch.tensor([1.0, 2.0]), np.array([1, 2])):
-        np.testing.assert_array_equal(predictions(moments(2, 3, numbers), task, prompts), plain)
+        built = moments(2, 3, numbers)  # pyright: ignore[reportArgumentType]
+        np.testing.assert_array_equal(predictions(built, task, prompts), plain)

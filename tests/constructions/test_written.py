@@ -108,6 +108,6 @@ def test_what_does_not_fit_is_named():
     with pytest.raises(ValueError, match="function must be one of 'sum_of_tokens'"):
         Written("sorting", (1,))
     with pytest.raises(ValueError, match="arguments in order, not by name"):
-        Written("newton", {"dim": 2, "examples": 3})
+        Written("newton", {"dim": 2, "examples": 3})  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="the task has"):
         Written("causal_newton", (2, 3, 1, 1e-3)).build(5, 1, 9, torch.Generator())

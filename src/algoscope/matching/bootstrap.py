@@ -11,7 +11,7 @@ from torch import Tensor
 from algoscope.randomness import stream
 
 BEYOND = 1e6  # stands for the ratio of a resample that has no spread
-LONELY = 0.5  # share of a cell's spread that is one sequence's, above which the cell says nothing about others
+FEW = 10  # sequences that make up the spread of a cell; where fewer do, of at least twenty times as many, it is lonely
 
 
 def resampling(batch: int, resamples: int, seed: int) -> Float[Tensor, "resamples batch"]:
@@ -43,18 +43,25 @@ def larger_than_zero(
 
     A mean counts when its ratio to its standard error is above what resampling alone produces in *any* cell (max-t:
     the more cells, the higher the bar) with the probability of one tail of a two-sided interval, and when it is above
-    `least`, the resolution of the measure. A cell whose spread is that of a single sequence, such as a step that
-    diverges on it, has ratios without measure whenever a resample misses this one: it raises its own bar alone.
+    `least`, the resolution of the measure. A cell whose spread is that of a few sequences, such as a step that diverges
+    on them, has ratios without measure whenever a resample misses these: it raises its own bar alone. Where there are
+    such cells, they and the others have half of the probability each, and among them it is divided.
     """
     mean, error = values.mean(0), _standard_error(values)
     exact = error <= least  # no spread at all: the mean itself decides
-    spread = (values - mean).square()
-    lonely = spread.amax(0) > LONELY * spread.sum(0)
-    ratios, level = _studentized(values, draws), (1 + confidence) / 2
+    lonely = _carriers(values) < min(FEW, values.shape[0] / 20)
+    ratios, tail = _studentized(values, draws), (1 - confidence) / (4 if bool(lonely.any()) else 2)
     chance = torch.where(exact | lonely, -torch.inf, ratios).amax(dim=1)
-    bar = torch.quantile(chance.clamp(min=0), level)
-    bars = torch.where(lonely, torch.quantile(ratios, level, dim=0).clamp(min=bar), bar)
-    return (mean > least) & (exact | (mean / error > bars))
+    bar = torch.quantile(chance.clamp(min=0), 1 - tail)
+    own = torch.quantile(ratios, 1 - tail / max(int(lonely.sum()), 1), dim=0)
+    return (mean > least) & (exact | (mean / error > torch.where(lonely, own.clamp(min=bar), bar)))
+
+
+def _carriers(values: Float[Tensor, "batch cells"]) -> Float[Tensor, "cells"]:
+    """How many sequences make up the spread of a cell: all, if it is spread evenly; 1, if it is one sequence's."""
+    spread = (values - values.mean(0)).square()
+    shares = spread / spread.sum(0).clamp(min=1e-300)
+    return 1 / shares.square().sum(0).clamp(min=1e-300)
 
 
 def _standard_error(values: Float[Tensor, "batch cells"]) -> Float[Tensor, "cells"]:
