@@ -32,7 +32,7 @@ CATALOG = {
         module="graph_connectivity",
         title="When transformers learn the algorithm for graph connectivity, and when a heuristic",
         source="Ye, Fu, Jia and Sharan, arXiv 2510.19753",
-        takes=("15 s", "10 min on 2 cores", "16 min on one H200"),
+        takes=("15 s", "5 min on 2 cores", "16 min on one H200"),
     ),
     "data-structures": Entry(
         module="data_structures",
