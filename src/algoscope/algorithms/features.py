@@ -1,5 +1,6 @@
 """Algorithms of regression on tasks that are regressions only once something else is known."""
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -35,7 +36,19 @@ class OnFeatures(Algorithm):
         return f"{self.algorithm.name} on features"
 
     def trace(self, prompts: Prompts) -> Trace:
-        parts = [self.algorithm.trace(problem) for problem in self.task.problems(prompts)]
+        parts = [self.algorithm.trace(problem) for problem in _problems(self.task, prompts)]
         values = self.task.solved([part.values for part in parts])
         values = values.reshape(len(parts[0]), *prompts.y.shape)
         return Trace(self.name, values, parts[0].stages, prompts, note=parts[0].note)
+
+
+_reduced: weakref.WeakKeyDictionary[Prompts, dict[object, Sequence[Prompts]]] = weakref.WeakKeyDictionary()
+
+
+def _problems(task: Reduction, prompts: Prompts) -> Sequence[Prompts]:
+    """Made once for as long as the prompts live: all algorithms on them then share one decomposition."""
+    key = (task, prompts.x._version, prompts.y._version)  # counts changes in place
+    known = _reduced.setdefault(prompts, {})
+    if key not in known:
+        known[key] = task.problems(prompts)
+    return known[key]

@@ -42,7 +42,7 @@ class Size:
 STEPS = {
     "smoke": {"task": 12, "linear": 12, "chains": 12, "sweep": 12},
     "laptop": {"task": 1000, "linear": 1500, "chains": 1000, "sweep": 1000},
-    "paper": {"task": 10_000, "linear": 10_000, "chains": 4_000, "sweep": 10_000},
+    "paper": {"task": 6_000, "linear": 6_000, "chains": 2_500, "sweep": 6_000},
 }
 SIZES = {
     "smoke": Size(
@@ -55,8 +55,8 @@ SIZES = {
         {STANDARD: 1e-2, LOOPED: 1e-2, ALGOFORMER: 1e-2},
     ),
     "paper": Size(
-        20, 40, 256, 8, 12, 20, 15, STEPS["paper"], Settings(steps=10_000),
-        {STANDARD: 1e-3, LOOPED: 1e-3, ALGOFORMER: 1e-3},
+        20, 40, 256, 8, 12, 20, 15, STEPS["paper"], Settings(steps=6_000),
+        {STANDARD: 2e-3, LOOPED: 2e-3, ALGOFORMER: 2e-3},
     ),
 }  # fmt: skip
 SEEDS = (0, 1, 2)
