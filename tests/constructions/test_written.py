@@ -18,7 +18,7 @@ from algoscope.tasks.graphs import Connectivity
 from algoscope.training import Configuration
 
 PAIRS, FEATURES, CHAINS = LinearRegression(2, 3), RepresentationRegression(2, 3, depth=2), ChainOfThought(2, 3, 2)
-SERIES = AutoregressiveRepresentation(2, 4, 2, 1)
+SERIES = AutoregressiveRepresentation(2, 4, 2, 1, gain=0.3)
 # A task with tokens of the right form, what the function is given, and a rate at which AdamW keeps the answers. What a
 # blank token holds comes back e^40 times as large, so those that have one bear next to nothing: at FRAGILE only weights
 # that are zero change at all, and these are what matters.

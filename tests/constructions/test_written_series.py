@@ -21,7 +21,7 @@ from algoscope.constructions import autoregression
 )
 @example(dim=20, order=3, layers=3, examples=40, loops=20, seed=0)
 def test_every_loop_is_a_step_of_gradient_descent_on_the_features(dim, order, layers, examples, loops, seed):
-    task = ag.tasks.AutoregressiveRepresentation(dim, examples, order, layers, noise=0.5)
+    task = ag.tasks.AutoregressiveRepresentation(dim, examples, order, layers, noise=0.5, gain=0.3)
     prompts = task.sample(3, seed)
     left = task.represented(prompts)
     rate = 1 / (torch.linalg.matrix_norm(left.x[:, :-1], 2).max().item() ** 2 + 1)
@@ -41,7 +41,7 @@ def test_every_loop_is_a_step_of_gradient_descent_on_the_features(dim, order, la
 
 def test_a_token_holds_the_ones_before_it_and_the_next():
     """Lemma A.3, in plain numpy: what is before the first is zero."""
-    task = ag.tasks.AutoregressiveRepresentation(2, 6, 3, noise=1.0)
+    task = ag.tasks.AutoregressiveRepresentation(2, 6, 3, noise=1.0, gain=0.3)
     prompts = task.sample(2, seed=0)
     network = autoregression(task.features.matrices(), 3, 6, 1, 0.01)
     with torch.no_grad():

@@ -44,6 +44,7 @@ def test_weights_keep_the_scale_on_average_over_representations(layers, dim, slo
         RepresentationRegression(targets=3),
         AutoregressiveRepresentation(),
         AutoregressiveRepresentation(noise=0.1),
+        AutoregressiveRepresentation(gain=0.3),
     ],
     ids=str,
 )
@@ -62,16 +63,18 @@ def test_the_problem_that_is_left_is_linear():
         assert x[-1] @ found == pytest.approx(y[-1], abs=1e-8)
 
 
-@given(order=st.integers(1, 4), seed=st.integers(0, 100))
-@settings(deadline=None, max_examples=20)
-def test_a_series_follows_its_recursion(order, seed):
-    task = AutoregressiveRepresentation(dim=3, examples=20, order=order, noise=0.0, gain=1.5)
+@given(order=st.integers(1, 4), seed=st.integers(0, 100), gain=st.sampled_from([None, 1.5]))
+@settings(deadline=None, max_examples=40)
+def test_a_series_follows_its_recursion(order, seed, gain):
+    task = AutoregressiveRepresentation(dim=3, examples=20, order=order, noise=0.0, gain=gain)
     prompts = task.sample(2, seed=seed)
     for x, y, left in zip(prompts.x.numpy(), prompts.y.numpy(), task.represented(prompts).x.numpy(), strict=True):
         np.testing.assert_array_equal(x[1:], y[:-1])
         before = np.concatenate([np.zeros((order - 1, 3)), x])
         windows = np.stack([before[t : t + order].ravel() for t in range(len(x))])
         seen = features(task, windows)
+        if gain is None:
+            seen *= np.sqrt(3) / np.linalg.norm(seen, axis=1, keepdims=True)
         found, *_ = np.linalg.lstsq(seen, y, rcond=None)
         np.testing.assert_allclose(seen @ found, y, atol=1e-9 * np.abs(y).max())
         np.testing.assert_allclose(left, seen, atol=1e-12)
@@ -87,10 +90,17 @@ def test_a_series_has_noise_of_the_stated_size():
     assert np.std(residuals) == pytest.approx(0.7, rel=0.02)
 
 
+@pytest.mark.parametrize("gain", [None, 0.3])
 @pytest.mark.parametrize("noise", [1.0, 0.1])
-def test_series_stay_bounded(noise):
-    y = AutoregressiveRepresentation(noise=noise).sample(5000, seed=0).y
+def test_series_stay_bounded(noise, gain):
+    y = AutoregressiveRepresentation(noise=noise, gain=gain).sample(5000, seed=0).y
     assert float(y.square().mean(-1).max()) < 10
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.1])
+def test_the_noise_of_a_series_has_its_share_at_every_position(noise):
+    y = AutoregressiveRepresentation(noise=noise).sample(5000, seed=0).y
+    np.testing.assert_allclose(y.square().mean((0, 2)).numpy(), 1 + noise**2, rtol=0.03)
 
 
 @pytest.mark.parametrize(

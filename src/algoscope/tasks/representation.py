@@ -20,7 +20,6 @@ from algoscope.tasks.task import Task
 from algoscope.trace import Prompts
 
 SLOPE = 0.01  # of a leaky ReLU below zero
-GAIN = 0.3  # of the random recursion of a series; from .35 on, one series in thousands explodes (docs/log.md)
 PROMPTS = 4096  # from which a scale is measured that has no formula
 
 
@@ -31,13 +30,17 @@ def keeps_scale(slope: float, inputs: int) -> float:
 
 @dataclass(frozen=True)
 class Representation:
-    """Φ: `layers` layers of `width` units over vectors of `inputs` coordinates, drawn from `seed`."""
+    """Φ: `layers` layers of `width` units over vectors of `inputs` coordinates, drawn from `seed`.
+
+    If `normalized`, what comes out has the length √width.
+    """
 
     inputs: int
     width: int
     layers: int
     slope: float
     seed: int
+    normalized: bool = False
 
     def matrices(self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float64) -> tuple[Tensor, ...]:
         """Its weights, first to last."""
@@ -46,7 +49,7 @@ class Representation:
     def __call__(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch width"]:
         for matrix in self.matrices(x.device, x.dtype):
             x = functional.leaky_relu(x @ matrix.mT, self.slope)
-        return x
+        return functional.normalize(x, dim=-1) * math.sqrt(self.width) if self.normalized else x
 
     @property
     def power(self) -> float:
@@ -130,9 +133,10 @@ class RepresentationRegression(Pairs):
 class AutoregressiveRepresentation(Task):
     """A series x_{t+1} = A Φ(x_{t+1−order}, …, x_t) + noise·ε, with A of its own; Φ is the same for all.
 
-    The series begins with x_1 ~ N(0, I); before that it is zero. A is normal, scaled so that a step multiplies the
-    size of a series by `gain` on average: on the edge of 1 some of these recursions would explode. Tokens are the x
-    alone, and each answers with the next.
+    The series begins with x_1 ~ N(0, I); before that it is zero. Tokens are the x alone, and each answers with the next.
+    A recursion of this kind dies out or explodes, one A within few steps and another within many. So Φ is normalized,
+    and A normal with E‖AΦ‖² = E‖x_1‖²: every series keeps its size, and the noise its share. With a `gain` Φ is as
+    drawn, and A scaled so that a step multiplies the size by that on average; up to .3 none explodes (docs/log.md).
     """
 
     dim: int = 20
@@ -140,20 +144,27 @@ class AutoregressiveRepresentation(Task):
     order: int = 3
     depth: int = 3
     noise: float = 1.0
-    gain: float = GAIN
+    gain: float | None = None
     slope: float = SLOPE
     representation: int = 0
 
     def __post_init__(self) -> None:
         _check(self)
         arguments.integer("order", self.order, 1)
-        arguments.number("gain", self.gain, strict=True)
+        if self.gain is not None:
+            arguments.number("gain", self.gain, strict=True)
         if self.order > self.examples:
             raise ValueError(f"order must be less than the length of the series, {self.length}, got {self.order}")
 
     @property
     def features(self) -> Representation:
-        return Representation(self.order * self.dim, self.dim, self.depth, self.slope, self.representation)
+        inputs, seed = self.order * self.dim, self.representation
+        return Representation(inputs, self.dim, self.depth, self.slope, seed, normalized=self.gain is None)
+
+    @property
+    def spread(self) -> float:
+        """The deviation of an entry of A."""
+        return (self.gain or 1.0) / math.sqrt(self.features.power)
 
     @property
     def power(self) -> float:
@@ -184,7 +195,7 @@ class AutoregressiveRepresentation(Task):
     ) -> tuple[Float[Tensor, "batch points dim"], Float[Tensor, "batch points *target"]]:
         normal = functools.partial(randomness.normal, generators, batch, dtype=dtype)
         start, noise = normal(1, self.dim), normal(self.length, self.dim)
-        step = self.gain / math.sqrt(self.features.power) * normal(self.dim, self.dim)
+        step = self.spread * normal(self.dim, self.dim)
         series = [torch.zeros_like(start)] * (self.order - 1) + [in_use(start, dims)]
         for t in range(self.length):
             features = self.features(torch.cat(series[-self.order :], dim=-1))

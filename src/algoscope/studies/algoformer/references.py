@@ -60,8 +60,8 @@ def _plain(task: Task) -> Methods:
 
 def right_penalty(task: Task) -> float:
     """The λ of ridge regression that is right for the noise and for how large the weights are drawn."""
-    spread = task.gain**2 / task.features.power if isinstance(task, AutoregressiveRepresentation) else 1.0
-    return float(f"{task.noise**2 / spread:.4g}")
+    spread = task.spread if isinstance(task, AutoregressiveRepresentation) else 1.0
+    return float(f"{(task.noise / spread) ** 2:.4g}")
 
 
 def _others(dim: int) -> Methods:

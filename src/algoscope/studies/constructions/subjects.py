@@ -148,7 +148,7 @@ def on_features(size: Size, seed: int, small: float, large: float) -> Comparison
 
 
 def on_series(size: Size, seed: int, small: float, large: float) -> Comparison:
-    task = AutoregressiveRepresentation(size.dim, size.examples, noise=1.0)
+    task = AutoregressiveRepresentation(size.dim, size.examples, noise=1.0, gain=0.3)  # Φ as drawn: no layer divides
     prompts = task.sample(size.batch, seed)
     left = task.represented(prompts)
     rate = 1 / largest(left.x)
