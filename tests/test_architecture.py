@@ -90,3 +90,10 @@ def test_files_and_functions_are_short(file):
 def test_importing_the_command_line_does_not_import_torch():
     code = "import sys, algoscope.cli; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_using_it_does_not_load_the_compiler():
+    """That would double the time in which every command begins."""
+    rooms = "algorithms, constructions, instrument, matching, models, reading, tasks, training"
+    code = f"import sys; from algoscope import {rooms}; sys.exit('torch._dynamo' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

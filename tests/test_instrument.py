@@ -83,8 +83,8 @@ def test_a_short_list_does_not_make_certain(few):
 
 
 def test_too_little_evidence_is_said_to_be_that(instrument):
-    stages = instrument.identify(Planted(TASK, Newton([2, 4]), 0.1), weights=False).stages
     verdict = instrument.identify(Planted(TASK, Newton([2, 4]), 0.1), weights=False)
+    stages = verdict.stages
     unsure = [replace(found, beyond=(-0.01, -0.08, 0.06)) for found in stages]
     assert "these prompts cannot tell" in replace(verdict, stages=tuple(unsure)).text
     assert "explains" not in replace(verdict, stages=tuple(unsure)).text

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from browsing import opened
 
 from algoscope import runs
@@ -74,7 +75,8 @@ def test_a_study_can_be_split_over_processes(folder, tmp_path):
     own.unlink()
     page = study.carry_out(found, "smoke", tmp_path, "cpu", [first], progress=False)
     assert others[-1] not in runs.read_json(page.parent / study.RESULTS)["runs"]
-    study.carry_out(found, "smoke", tmp_path, "cpu", others, progress=False)
+    study.train_and_measure(found, "smoke", page.parent, torch.device("cpu"), others, progress=False)
+    study.collect(found, "smoke", page.parent)  # the page of these numbers is that of the fixture
     assert set(runs.read_json(page.parent / study.RESULTS)["runs"]) == {first, *others}
     with pytest.raises(ValueError, match="only must be one of"):
         study.carry_out(found, "smoke", tmp_path, "cpu", ["another"], progress=False)
@@ -84,14 +86,15 @@ def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):
     shutil.copy(folder / study.RESULTS, tmp_path)
     file = study.build_page(tmp_path)
     found, results = study.read(tmp_path)
+    figures = found.figures(results["runs"])
+    chart = chosen_chart(figures)
     for width in (390, 1280):
         shown, heard = opened(browser, file, width, "light")
         assert heard == []
         assert shown.locator("#claims tbody tr").count() == len(results["claims"])
-        assert shown.locator("figure").count() == len(found.figures(results["runs"]))
+        assert shown.locator("figure").count() == len(figures)
         assert shown.locator("svg.marks").count() == shown.locator("figure:visible").count() > 0
         assert shown.evaluate("document.documentElement.scrollWidth") <= width
-        chart = chosen_chart(found.figures(results["runs"]))
         before = shown.inner_html(f"[data-chart='{chart}']")
         shown.select_option("#model", index=-1 + shown.locator("#model option").count())
         shown.wait_for_timeout(300)
@@ -115,6 +118,10 @@ def test_the_page_is_built_from_the_results_that_ship(shipped, tmp_path):
     assert all("dirty" not in model["provenance"]["commit"] for model in models)
     assert all(f'data-chart="{name}"' in text for name in found.figures(results["runs"]))
     assert all(f"<td>{html.escape(claim['says'])}" in text for claim in results["claims"])
+    words = [
+        cell for table in found.tables(results["runs"]) for row in table.rows for cell in row if isinstance(cell, str)
+    ]
+    assert all(html.escape(word) in text for word in words)
     assert len(list(tmp_path.glob("*.html"))) == 1 + sum("verdict" in model for model in models)
 
 

@@ -24,7 +24,8 @@ def resampling(batch: int, resamples: int, seed: int) -> Float[Tensor, "resample
 def percentiles(means: Float[Tensor, "resamples *cells"], confidence: float) -> tuple[Tensor, Tensor]:
     """The central interval of a resampled statistic."""
     tail = (1 - confidence) / 2
-    return torch.quantile(means, tail, dim=0), torch.quantile(means, 1 - tail, dim=0)
+    low, high = torch.quantile(means, means.new_tensor([tail, 1 - tail]), dim=0)  # sorted once for both
+    return low, high
 
 
 def interval(
@@ -50,11 +51,13 @@ def larger_than_zero(
     mean, error = values.mean(0), _standard_error(values)
     exact = error <= least  # no spread at all: the mean itself decides
     lonely = _carriers(values) < min(FEW, values.shape[0] / 20)
-    ratios, tail = _studentized(values, draws), (1 - confidence) / (4 if bool(lonely.any()) else 2)
+    many = int(lonely.sum())
+    ratios, tail = _studentized(values, draws), (1 - confidence) / (4 if many else 2)
     chance = torch.where(exact | lonely, -torch.inf, ratios).amax(dim=1)
-    bar = torch.quantile(chance.clamp(min=0), 1 - tail)
-    own = torch.quantile(ratios, 1 - tail / max(int(lonely.sum()), 1), dim=0)
-    return (mean > least) & (exact | (mean / error > torch.where(lonely, own.clamp(min=bar), bar)))
+    bars = torch.quantile(chance.clamp(min=0), 1 - tail).repeat(values.shape[1])
+    if many:
+        bars[lonely] = torch.quantile(ratios[:, lonely], 1 - tail / many, dim=0).maximum(bars[lonely])
+    return (mean > least) & (exact | (mean / error > bars))
 
 
 def _carriers(values: Float[Tensor, "batch cells"]) -> Float[Tensor, "cells"]:

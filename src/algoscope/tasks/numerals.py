@@ -67,10 +67,13 @@ def mixed(words: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
     return words ^ (words >> 15)
 
 
-@torch.compiler.assume_constant_result
 def handwritten(folder: str, split: str, device: torch.device) -> Digits:
     """The images of a folder, kept on the device."""
     return _handwritten(folder, split, device)
+
+
+# As torch.compiler.assume_constant_result does, which loads the compiler: that takes as long as loading torch.
+vars(handwritten)["_dynamo_marked_constant"] = True
 
 
 @functools.cache
