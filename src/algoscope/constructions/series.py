@@ -54,9 +54,9 @@ def autoregression(
 ) -> AlgoFormerNetwork:
     """Gradient descent on x_{t+1} = A Φ(x_{t+1−order}, …, x_t), a step a loop (Theorem 3.2); the last token answers.
 
-    `matrices` are those of Φ, first to last, each followed by a leaky ReLU; nothing normalizes it, so this is for series
-    with a gain. One layer copies, with a head for each of
-    `order` tokens, and each other layer before the loop is one of Φ: L + 1 for L, where the theorem states L + 2.
+    `matrices` are those of Φ, first to last, each followed by a leaky ReLU; nothing normalizes, so this is for series
+    with a gain. One layer copies, with a head for each of `order` tokens, and each other layer before the loop is one
+    of Φ: L + 1 for L, where the theorem states L + 2.
     """
     weights = checked_matrices(matrices)
     arguments.integer("order", order, 1)

@@ -133,10 +133,10 @@ class RepresentationRegression(Pairs):
 class AutoregressiveRepresentation(Task):
     """A series x_{t+1} = A Φ(x_{t+1−order}, …, x_t) + noise·ε, with A of its own; Φ is the same for all.
 
-    The series begins with x_1 ~ N(0, I); before that it is zero. Tokens are the x alone, and each answers with the next.
-    A recursion of this kind dies out or explodes, one A within few steps and another within many. So Φ is normalized,
-    and A normal with E‖AΦ‖² = E‖x_1‖²: every series keeps its size, and the noise its share. With a `gain` Φ is as
-    drawn, and A scaled so that a step multiplies the size by that on average; up to .3 none explodes (docs/log.md).
+    The series begins with x_1 ~ N(0, I); before that it is zero. Tokens are the x alone; each answers with the next. A
+    recursion of this kind dies out or explodes, one A within few steps and another within many. So Φ is normalized, and
+    A normal with E‖AΦ‖² = E‖x_1‖²: every series keeps its size, and the noise its share. With a `gain` Φ is as drawn,
+    and A scaled so that a step multiplies the size by that on average; up to .3 none explodes (docs/log.md).
     """
 
     dim: int = 20
