@@ -4,7 +4,7 @@ import functools
 import html
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -44,8 +44,8 @@ def page(record: Mapping[str, Any]) -> str:
 def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart], pages: Mapping[str, str]) -> str:
     """The page of a study; `pages` are the files of the pages of its models.
 
-    Beside what was measured, `results` tells "title", "source", "about" and "found", its "models" and the "choices"
-    among them, the "centerpiece" and the "tables".
+    Beside what was measured, `results` tells "title", "source", "about" and "found", its "models", the "choices" among
+    them and the runs that are "missing", the "centerpiece" and the "tables".
     """
     specs = {name: chart.properties(width="container").to_dict() for name, chart in figures.items()}
     counts = Counter(claim["verdict"] for claim in results["claims"])
@@ -70,6 +70,7 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
         "heading": html.escape(centerpiece.heading),
         "note": html.escape(centerpiece.note),
         "text": html.escape(f"{len(results['claims'])} claims were put to the test: {told}."),
+        "missing": _missing(results["missing"]),
         "headlines": "".join(_headline(claim) for claim in first_told),
         "main": html.escape(main),
         "about": html.escape(results["about"]),
@@ -85,6 +86,11 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
         "source": html.escape(results["source"]),
         "provenance": "<br>".join(dict.fromkeys(_provenance(model["provenance"]) for model in measured)),
     })  # fmt: skip
+
+
+def _missing(runs: Sequence[str]) -> str:
+    told = html.escape(f"Planned, and not run: {'; '.join(runs)}.")
+    return f'<p class="note">{told}</p>' if runs else ""
 
 
 def _pages(pages: Mapping[str, str]) -> str:

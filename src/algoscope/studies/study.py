@@ -60,7 +60,8 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found about a claim: a value for each seed, and whether they all say the same.
+    """What was found about a claim: a value for each seed, and whether they all say the same. No values: what was
+    measured speaks for or against it without a number of this kind.
 
     `whole` is what they say together, where that was judged; `bounds` are those by which.
     """
@@ -114,7 +115,7 @@ class Claim:
         found = self.find(numbers)
         if found is None or not found.values:
             blank = dict.fromkeys(("ours", "low", "high", "n", "seeds", "bound"))
-            return {**told, "paper": self.paper, **blank, "verdict": "not run"}
+            return {**told, "paper": self.paper, **blank, "verdict": found.verdict if found else "not run"}
         ours, low, high, n = found.together()
         seeds = [value.value for value in found.values]
         numbers = {"ours": ours, "low": low, "high": high, "n": n, "seeds": seeds}  # n is of each seed
@@ -310,6 +311,7 @@ def build_page(folder: Path) -> Path:
         "about": study.about,
         "found": study.found if results["scale"] == "paper" else "",
         "models": list(labeled(results["runs"])),
+        "missing": [run.name for run in study.runs[results["scale"]] if run.name not in results["runs"]],
         "choices": [label for label, model in labeled(results["runs"]).items() if study.chosen(model)],
     }
     sections = {"centerpiece": study.centerpiece, "tables": study.tables(results["runs"])}

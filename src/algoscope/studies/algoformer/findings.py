@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -156,14 +157,14 @@ def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
             laws.add(found["law"] if found else "none")
             if found and found["growth"] is not None and found["path"] == law:
                 values.append(Value(found["growth"], found["low"], found["high"], model["loops"]["n"]))
-        if not values:
+        if not models:
             return None
-        verdict = Finding.judged(values, **bounds).verdict
-        if not laws & {law, "undecided"}:
-            verdict = "fails"
-        elif len(values) < len(models) or (verdict == "holds" and laws != {law}):
-            verdict = "undecided"
-        return sober(models, Finding(tuple(values), verdict))
+        finding = Finding.judged(values, **bounds)
+        if not laws & {law, "undecided", "none"}:
+            finding = replace(finding, verdict="fails")
+        elif len(values) < len(models) or (finding.verdict == "holds" and laws != {law}):
+            finding = finding.undecided()
+        return sober(models, finding)
 
     return judge
 
