@@ -74,6 +74,23 @@ def _injected(injection: str) -> list[Claim]:
     ]
 
 
+def _longer() -> list[Claim]:
+    """The comparison again, after a longer training."""
+    more = names.longer(names.LONGER)
+    own = run(ALGOFORMER, REPRESENTATION, more)
+    return [
+        Claim(
+            f"beats-{rival}-longer",
+            f"AlgoFormer beats the {rival} transformer on {TOLD[REPRESENTATION]}.",
+            "§5.2, Fig. 2",
+            ratio(own, run(rival, REPRESENTATION, more), at_most=1.0),
+            "below 1",
+            f"after {more}, ratio of errors {VIEWS['last']}",
+        )
+        for rival in (STANDARD, LOOPED)
+    ]
+
+
 def _same_depth() -> list[Claim]:
     return [
         Claim(
@@ -286,6 +303,7 @@ CLAIMS = (
         what="times its error",
         why=FEWER,
     ),
+    *_longer(),
     *_same_depth(),
     *_long_inference(),
     *_steady(),

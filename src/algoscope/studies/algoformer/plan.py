@@ -38,7 +38,8 @@ class Size:
     depth: int = 6  # of chains of thought
 
 
-# All the training that is planned, in steps. The paper has 500,000; whether these suffice, the curves of learning tell.
+# All the training that is planned, in steps. The paper has 500,000; whether these suffice, the curves of learning tell,
+# and longer runs of one task.
 STEPS = {
     "smoke": {"task": 12, "linear": 12, "chains": 12, "sweep": 12},
     "laptop": {"task": 1000, "linear": 1500, "chains": 1000, "sweep": 1000},
@@ -95,6 +96,12 @@ class Planner:
         steps = self.size.steps.get(special, self.size.steps["sweep" if more else "task"])
         settings, model = replace(self.size.settings, steps=steps), replace(self.model(kind), **changes)
         return Training(names.run(kind, task, more), self.task(task), model, settings, self.size.rates[kind], seeds)
+
+    def longer(self, steps: int) -> Iterator[Training]:
+        """Whether what was found hangs on how short the training is."""
+        for kind in names.KINDS:
+            run = self.train(kind, REPRESENTATION, more=names.longer(steps))
+            yield replace(run, settings=replace(run.settings, steps=steps))
 
     def all_kinds(self, task: str, seeds: tuple[int, ...] = (0,)) -> Iterator[Training | Case]:
         for kind in names.KINDS:
@@ -158,6 +165,7 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
     yield from make.with_heads(2, 16)
     yield from make.with_layers(ALGOFORMER, 2, 4)
     yield from make.all_kinds(LOUD)
+    yield from make.longer(names.LONGER)
     for noise in names.NOISES[1:]:
         yield make.train(ALGOFORMER, names.noisy(noise))
         yield make.known(names.noisy(noise))
