@@ -59,8 +59,9 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
     main = next((f"{name}, in the instrument's words. {text}" for name, text in told_of), "")
     options = (f"<option>{html.escape(name)}</option>" for name in results["choices"])
     seconds = [model["seconds"] for model in measured]
+    trained = sum(model["seconds"]["training"] > 0 for model in measured)
     facts = {
-        "models": len(models),
+        **({"models trained": trained} if trained else {"models": len(models)}),
         "minutes of training, summed over runs": f"{sum(s['training'] for s in seconds) / 60:.0f}",
         "minutes of measuring, summed over models": f"{sum(s['measuring'] for s in seconds) / 60:.0f}",
     }

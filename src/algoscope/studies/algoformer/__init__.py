@@ -20,11 +20,12 @@ STUDY = Study(
     "argues that it is an iterative one; nobody has looked. There is no public code, and fifteen points are open: what "
     "we decided, and what depends on it, is told below.",
     found="After the same number of steps AlgoFormer is ahead of a standard transformer of 12 layers on regression "
-    "with a representation and level with it on chains of thought; the looped one is behind both. Its loop is "
-    "none of the known methods, and no first-order one: every loop multiplies the steps of gradient descent "
-    "that it is worth by about three, on the representation and not on x, and the last ones are closest to "
-    "conjugate gradients. With noise 1 it ends at ridge regression with the right penalty. Where it has ended "
-    "it does not stay: a loop that is given nothing but its own state undoes its answers beyond training.",
+    "with a representation, and cannot be told from it on chains of thought; the looped one is behind both. Its "
+    "loop works on the representation, not on x, and is not gradient descent at a fixed rate: for as long as it "
+    "makes progress, the number of such steps that it is worth is multiplied by about three in every loop. A "
+    "step of conjugate gradients a loop would look much like that. With noise it ends at ridge regression with "
+    "the right penalty. Where it has ended it does not stay: beyond training its answers decay, while those of "
+    "the looped transformer, which is given the prompt and a norm in every loop, do not.",
     runs=RUNS,
     measure=measure,
     claims=CLAIMS,

@@ -7,6 +7,7 @@ import altair as alt
 
 from algoscope.report import charts
 from algoscope.studies.algoformer import names, references
+from algoscope.studies.algoformer.loops import FEATURES
 from algoscope.studies.algoformer.names import ALGOFORMER, REPRESENTATION, run
 from algoscope.studies.plans import Plan, Rows, drawn
 from algoscope.studies.study import Numbers
@@ -66,10 +67,11 @@ def _similarity(model: Numbers) -> Rows:
 
 
 def _steps(model: Numbers) -> Rows:
-    """Which step of each algorithm is the closest."""
-    for name, found in model.get("loops", {}).get("closest", {}).items():
-        if name not in model["loops"]["laws"]:
-            continue
+    """Which step of each algorithm is the closest; of those on features, if there are any."""
+    laws = list(model.get("loops", {}).get("laws", ()))
+    chosen = [name for name in laws if name.endswith(FEATURES)] or laws
+    for name in chosen:
+        found = model["loops"]["closest"][name]
         for stage, step in zip(model["loops"]["stages"], found["step"], strict=True):
             loop = loop_number(stage["stage"])
             if loop and step:
@@ -126,12 +128,13 @@ def _known(numbers: Numbers, task: str, chosen: Callable[[str], bool]) -> Rows:
 
 
 def _framed(rows: Iterable[dict[str, Any]], kinds: Iterable[str]) -> Rows:
-    """Known methods that are far better or worse than every model end at the frame."""
+    """The lines of known methods that are far better or worse than every model end at the frame."""
     found, own = list(rows), set(kinds)
     errors = [row["y"] for row in found if row["series"] in own]
     low, high = (0.3 * min(errors), 3 * max(errors)) if errors else (FLOOR, CEILING)
     for row in found:
-        yield row | {part: min(max(row[part], low), high) for part in ("y", "low", "high")}
+        if low <= row["y"] <= high:
+            yield row | {part: min(max(row[part], low), high) for part in ("low", "high")}
 
 
 def _compared(task: str) -> Callable[[Numbers], Rows]:
@@ -187,11 +190,11 @@ def _sizes(ending: str) -> Callable[[Numbers], Rows]:
 
 
 def _injections(numbers: Numbers) -> Rows:
-    for injection in names.INJECTIONS:
-        more = "" if injection == names.INJECTION else names.injected(injection)
-        models = numbers.get(run(ALGOFORMER, REPRESENTATION, more), {})
-        if "0" in models and run(ALGOFORMER, REPRESENTATION) in numbers:
-            yield from _over_seeds(f"injection {injection}", [models["0"]])
+    runs = {names.INJECTION: run(ALGOFORMER, REPRESENTATION)}
+    runs |= {each: run(ALGOFORMER, REPRESENTATION, names.injected(each)) for each in names.OTHER_INJECTIONS}
+    found = {injection: numbers[name]["0"] for injection, name in runs.items() if "0" in numbers.get(name, {})}
+    for injection, model in found.items() if len(found) > 1 else ():
+        yield from _over_seeds(f"injection {injection}", [model])
 
 
 def _learning(sweeps: bool) -> Callable[[Numbers], Rows]:

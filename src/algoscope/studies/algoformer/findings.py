@@ -146,6 +146,17 @@ def certain(model: Model) -> Value:
     return Value(share, max(middle - half, 0.0), min(middle + half, 1.0), n)
 
 
+def unless_denied(find: Find, control: str) -> Find:
+    """Undecided where the instrument is not certain even of the control, which is nothing but the algorithm."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        finding, known = find(numbers), numbers.get(control, {}).get("0", {}).get("named", {})
+        denied = bool(known) and known["denied"] == known["expected"]
+        return finding.undecided() if finding and denied else finding
+
+    return judge
+
+
 def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
     """How much the matching step of an algorithm grows a loop, and whether by that law."""
 

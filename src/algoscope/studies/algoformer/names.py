@@ -8,6 +8,7 @@ MAIN = (REPRESENTATION, SERIES, CHAINS)
 NOISES = (0.0, 0.1, 1.0)
 INJECTIONS = ("none", "prompt", "pre")
 INJECTION = "none"  # the default of the study, chosen by measurement (docs/log.md)
+OTHER_INJECTIONS = tuple(each for each in INJECTIONS if each != INJECTION)
 LONGER = 20_000  # steps of the runs that tell whether the others are long enough
 COSTS = "costs"
 DIM = 20  # of the paper's prompts: numbers that depend on sizes are judged there alone

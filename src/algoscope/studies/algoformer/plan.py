@@ -109,7 +109,7 @@ class Planner:
         yield self.known(task)
 
     def injections(self) -> Iterator[Training]:
-        for injection in (each for each in names.INJECTIONS if each != names.INJECTION):
+        for injection in names.OTHER_INJECTIONS:
             yield self.train(ALGOFORMER, REPRESENTATION, more=names.injected(injection), injection=injection)
 
     def windows(self, *sizes: tuple[int, int], task: str = REPRESENTATION) -> Iterator[Training]:

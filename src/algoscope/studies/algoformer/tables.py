@@ -133,25 +133,25 @@ def _after(numbers: Numbers, name: str) -> str:
 def _decisions(numbers: Numbers) -> Table:
     """The fifteen points that the paper leaves open (docs/algoformer.md), and what follows from ours."""
     default, series = run(ALGOFORMER, REPRESENTATION), [run(ALGOFORMER, task) for task in (names.SERIES, names.LOUD)]
-    others = {each: "" if each == names.INJECTION else names.injected(each) for each in names.INJECTIONS}
-    runs = {each: run(ALGOFORMER, REPRESENTATION, more) for each, more in others.items()}
+    runs = {each: run(ALGOFORMER, REPRESENTATION, names.injected(each)) for each in names.OTHER_INJECTIONS}
+    runs = {names.INJECTION: default, **runs}
     injected = [f"{each} {_last(numbers, name)}{_after(numbers, name)}" for each, name in runs.items()]
     costs = numbers.get(names.COSTS, {}).get("0", {}).get("costs", ())
     sizes = ", ".join(f"{row['model']} {row['parameters']:,}" for row in costs)
     rows = [
         [1, "what a loop is given", f"injection {names.INJECTION}",
          f"error at the last (after most loops): {'; '.join(injected)}"],
-        [2, "positions and last norm", "once each; in Looped in every loop", "none seen: not varied"],
+        [2, "positions and last norm", "once each; in Looped in every loop", "not varied"],
         [3, "which loops are scored", "the last ΔT, from T − ΔT + 1 to T", "Fig. 3 varies ΔT"],
         [4, "post and gradients", "post after every scored loop, gradients through all", "see the costs of training"],
         [5, "batch, clipping, curricula", "those of the project, alike for all", "the same for all models"],
         [6, "heads and layers", "8 heads; 1, 2 and 4 layers", "Fig. 4"],
-        [7, "Φ and A", "no biases, slope .01, weights that keep the scale", "none seen: not varied"],
+        [7, "Φ and A", "no biases, slope .01, weights that keep the scale", "not varied"],
         [8, "noise of the series", "1 as in the text, and .1",
          f"error at the last: {_last(numbers, series[0])} at .1; {_last(numbers, series[1])} at 1"],
-        [9, "chains of thought", "all states count alike, given in testing too", "none seen: not varied"],
+        [9, "chains of thought", "all states count alike, given in testing too", "not varied"],
         [10, "the fair reference with noise", "ridge regression with the right λ", "Fig. 5 and the claims about noise"],
-        [11, "Newton's start", "1/‖SSᵀ‖, inside the open interval", "Newton converges everywhere"],
+        [11, "Newton's start", "1/‖SSᵀ‖, inside the open interval", "not varied"],
         [12, "unit of errors", "E[y²]", "the paper's Fig. 5 is d times as large"],
         [13, "parameters", "not matched, as in the paper's figures", sizes or "not run"],
         [14, "translation", "not attempted", "no tokenizer, lengths or decoding are stated"],
