@@ -60,7 +60,7 @@ def test_weights_of_places_become_weights_of_points():
     scores = torch.randn(5, 7, generator=generator(), dtype=torch.float64)
     order, soft = Sort(0.1)(scores, True)
     weights = torch.randn(5, 3, 9, generator=generator(1), dtype=torch.float64).log_softmax(-1)  # and of two slots
-    found = by_point(weights, order, soft)
+    found = by_point(weights, order.argsort(-1), soft)
     for b in range(5):
         for place, point in enumerate(order[b].tolist()):
             assert torch.equal(found[b, :, point], weights[b, :, place])
