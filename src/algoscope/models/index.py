@@ -121,6 +121,8 @@ class IndexNetwork(Network):
         past = asked if model.adaptive else [model.lookups * model.shared for _ in asked]
         askers = [Asker(inputs + size, model.hidden, address, generator) for size in past]
         self.blocks = nn.ModuleList([*blocks, *askers])
+        # Without a bias a norm leaves the direction of a point alone, of a number its sign: orders then break at zero.
+        draw_normal(self.read_in.bias, 1 / math.sqrt(inputs), generator)
         self.sort, self.visit = Sort(model.softness), Visit(points, Look(model.temperature, model.noisy))
         self.columns = [model.lookups, inputs, *[entry] * (model.lookups - 1) * model.adaptive]  # of a shared network
         self.noise = (model.lookups, queries, places)

@@ -107,12 +107,12 @@ def smoke() -> Sequence[Training | Case]:
 
 def laptop() -> Sequence[Training | Case]:
     """15 points in 4 look-ups, which is as many as binary search needs; 16 in 2 with extra space. In the plane 3, fewer
-    than a k-d tree has levels, as in the paper. Of the seeds, 0 begins with 87% of the points in place and 3 with 8%.
+    than a k-d tree has levels, as in the paper. Of the seeds, 1 begins with 40% of the points in place and 5 with 69%.
     """
     published, settings = Index(lookups=4, layers=2, heads=2, width=32, hidden=64), {"steps": 1500, "rate": 3e-3}
     ours = replace(published, shared=True, answer="any")
     line = UniformSearch(15, queries=QUERIES)
-    main = one(OURS, line, ours, **settings, seeds=(3, 0))
+    main = one(OURS, line, ours, **settings, seeds=(1, 5))
     crowded, few = UniformSearch(16, queries=QUERIES), replace(published, lookups=2)
     sketch = LearnedSketch(cells=8, hidden=64)
     return (
@@ -122,7 +122,7 @@ def laptop() -> Sequence[Training | Case]:
         one(HARD_PUBLISHED, HardSearch(15, queries=QUERIES), published, **settings),
         one(PLANE, UniformSearch(15, dim=2, queries=QUERIES), replace(ours, lookups=3), **settings),
         *(one(space(slots), crowded, replace(few, slots=slots), 3000, 3e-3) for slots in (0, 8)),  # slots learn late
-        *ablations(OURS, main, seeds=(3,)),
+        *ablations(OURS, main, seeds=(1,)),
         one(STREAM, ZipfStream(20, 30), sketch, **settings),
         one(FIXED, ZipfStream(20, 30, ranks="fixed"), sketch, **settings),
         one(
