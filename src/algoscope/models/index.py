@@ -19,6 +19,7 @@ from algoscope.models.transformer import INITIAL, Block, Transformer, added
 
 ADDRESSES = ("all", "pointer")
 ANSWERS = ("last", "any")
+BEFORE = ("all", "slots")
 TINY = 1e-20  # keeps the logarithm of a number between 0 and 1 finite
 NEVER = -1e9  # the logarithm of a weight of zero, but finite
 FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
@@ -34,10 +35,12 @@ class Index(Model):
     that was looked up so far, and chooses the next place; they are one network for all look-ups if `shared`.
     `address` says how a place is chosen: "all" gives each place a logit of its own and "pointer" compares a vector
     with one for each place, so that networks do not grow with the set. The answer is the "last" point looked up, or
-    "any" of them.
+    "any" of them. Look-ups `before` the last read "all" places or "slots" alone, whose use is else learned late.
 
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
-    `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise look-ups and sorting are hard.
+    `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up
+    may answer none goes where another has been.
+
     Tokens that are pictures, of the height and width `picture`, first become `features` by an encoder whose first
     convolution has `channels`: these are all that is stored, asked and compared.
 
@@ -55,6 +58,7 @@ class Index(Model):
     pointer: int = 64  # size of the vectors that are compared
     shared: bool = False
     answer: Literal["last", "any"] = "last"
+    before: Literal["all", "slots"] = "all"
     temperature: float = 2.0
     softness: float = 0.1
     noisy: bool = True
@@ -71,6 +75,9 @@ class Index(Model):
         arguments.integer("pointer", self.pointer, 1)
         arguments.choice("address", self.address, ADDRESSES)
         arguments.choice("answer", self.answer, ANSWERS)
+        arguments.choice("before", self.before, BEFORE)
+        if self.before == "slots" and not self.slots:
+            raise ValueError('before must be "all" where there are no slots, got "slots"')
         arguments.number("temperature", self.temperature, strict=True)
         arguments.number("softness", self.softness, strict=True)
         for name in ("shared", "noisy", "ordered", "adaptive"):
@@ -123,7 +130,7 @@ class IndexNetwork(Network):
         self.blocks = nn.ModuleList([*blocks, *askers])
         # Without a bias a norm leaves the direction of a point alone, of a number its sign: orders then break at zero.
         draw_normal(self.read_in.bias, 1 / math.sqrt(inputs), generator)
-        self.sort, self.visit = Sort(model.softness), Visit(points, Look(model.temperature, model.noisy))
+        self.sort, self.visit = Sort(model.softness), Visit(points, Look(model.temperature, model.noisy), model.before)
         self.columns = [model.lookups, inputs, *[entry] * (model.lookups - 1) * model.adaptive]  # of a shared network
         self.noise = (model.lookups, queries, places)
         seen, extra = ("features",) if self.encoder else (), ("slots",) if model.slots else ()
@@ -180,15 +187,17 @@ class IndexNetwork(Network):
         is, and what its first layer makes of each read is added to what it made of those before.
         """
         shared, count, seen, told = self.model.shared, self.model.lookups, queries, [()] * self.model.lookups
-        columns: list[Tensor] = []
+        columns, once = list[Tensor](), noise is None and self.model.answer == "any"
+        barred = torch.zeros_like(stored[..., None, :, 0]) if once else None
         if shared:
             seen, told, columns = self.first_of_shared(queries)
         for m in range(count):
             asker, last = self.blocks[self.model.layers + (0 if shared else m)], m == count - 1
             own = None if noise is None else noise[..., m, :, :]
             logits = asker(seen, *told[m])
-            weights, entry = self.visit(logits, queries, stored, own, places, soft, self.directory, last)
-            yield weights
+            weights, entry, found = self.visit(logits, queries, stored, own, barred, places, soft, self.directory, last)
+            yield found
+            barred = None if barred is None else barred + NEVER * weights.exp()
             if entry is not None and self.model.adaptive:
                 seen = seen + of_each(entry, columns[m].mT) if shared else torch.cat((seen, entry), -1)
 
@@ -270,13 +279,14 @@ class Look(nn.Module):
 class Visit(nn.Module):
     """A look-up and all that follows from it, in one part, which a compiler makes few operations of.
 
-    Returns the logarithms of the weights, by point where `places` are given, and what the next look-ups see of it: a
-    place, what was read there, and how it compares with the query. The last one is among the points: slots hold none.
+    Returns the logarithms of the weights of places; what the next look-ups see of it: a place, what was read there,
+    and how it compares with the query; and the weights by point where `places` are given. What is `barred` is added to
+    the logits. The last look-up is among the points: slots hold none.
     """
 
-    def __init__(self, points: int, look: Look) -> None:
+    def __init__(self, points: int, look: Look, before: str) -> None:
         super().__init__()
-        self.points, self.look = points, look
+        self.points, self.look, self.before = points, look, before
 
     def forward(
         self,
@@ -284,21 +294,25 @@ class Visit(nn.Module):
         queries: Float[Tensor, "*batch queries inputs"],
         stored: Float[Tensor, "*batch places inputs"],
         noise: Float[Tensor, "*batch queries places"] | None,
+        barred: Float[Tensor, "*batch some places"] | None,
         places: Int[Tensor, "*batch points"] | None,
         soft: Float[Tensor, "*batch points points"] | None,
         directory: Float[Tensor, "*members places size"] | None,
         last: bool,
-    ) -> tuple[Float[Tensor, "*batch queries places"], Float[Tensor, "*batch queries entry"] | None]:
+    ) -> tuple[Tensor, Float[Tensor, "*batch queries entry"] | None, Float[Tensor, "*batch queries places"]]:
         if directory is not None:
             logits = of_each(logits, directory.mT) / math.sqrt(directory.shape[-1])
+        points, slots = logits[..., : self.points], logits[..., self.points :]
         if last:
-            logits = torch.cat((logits[..., : self.points], torch.full_like(logits[..., self.points :], NEVER)), -1)
-        weights, value = self.look(logits, stored, noise)
+            logits = torch.cat((points, torch.full_like(slots, NEVER)), -1)
+        elif self.before == "slots":
+            logits = torch.cat((torch.full_like(points, NEVER), slots), -1)
+        weights, value = self.look(logits if barred is None else logits + barred, stored, noise)
         found = weights if places is None else by_point(weights, places, soft)
         if last:
-            return found, None
+            return weights, None, found
         address = weights.exp() if directory is None else of_each(weights.exp(), directory)
-        return found, torch.cat((address, value, compared(queries, value)), -1)
+        return weights, torch.cat((address, value, compared(queries, value)), -1), found
 
 
 def weigh(
