@@ -210,7 +210,8 @@ class IndexNetwork(Network):
         told, asked, *columns = asker.first.weight.split(self.columns, -1)  # at once, and so is its gradient
         alone = told.ndim == 2
         bias = asker.first.bias if alone else asker.first.bias[:, None, None]
-        each = [(part if alone else part[:, None, None],) for part in told.unbind(-1)]
+        rows = told.mT.contiguous().unbind(-2)
+        each = [(row if alone else row[:, None, None],) for row in rows]
         return of_each(queries, asked.mT) + bias, each, columns
 
 
