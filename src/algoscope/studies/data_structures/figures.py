@@ -110,9 +110,9 @@ def _plane(kind: str) -> Callable[[Numbers], Rows]:
     """Queries with the place that they read, or points with that where they are, along two directions."""
 
     def make(model: Numbers) -> Rows:
-        for row in model.get("probe", {}).get("plane", ()):
-            if row["kind"] == kind:
-                yield {"series": row["place"] + 1, "x": row["x"], "y": row["y"]}
+        columns = model.get("probe", {}).get("plane", {}).get(kind, {"x": (), "y": (), "place": ()})
+        for x, y, place in zip(columns["x"], columns["y"], columns["place"], strict=True):
+            yield {"series": place + 1, "x": x, "y": y}
 
     return make
 

@@ -153,7 +153,7 @@ def paper() -> Sequence[Training | Case]:
     and look-ups that never repeat themselves, curves are flat after a tenth of that (docs/log.md).
     """
     long, short, three = {"steps": 40_000, "rate": 3e-3}, {"steps": 30_000, "rate": 3e-3}, (0, 1, 2)
-    counting = {"steps": 15_000, "rate": 1e-3}
+    counting = {"steps": 15_000, "rate": 2e-3}
     published = Index(lookups=7)
     ours = replace(published, shared=True, answer="any")
     six, four, two = (replace(ours, lookups=lookups) for lookups in (6, 4, 2))
@@ -166,7 +166,7 @@ def paper() -> Sequence[Training | Case]:
         one(PLANE, UniformSearch(100, dim=2, queries=QUERIES), six, **long, seeds=three),
         one(HARD, HardSearch(15, queries=QUERIES), four, **short),
         one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, **short),
-        one(SPHERE, SphereSearch(100, queries=QUERIES), six, **long),
+        one(SPHERE, SphereSearch(100, queries=QUERIES), six, 60_000, 3e-3),
         *(one(space(slots), fifty, replace(few, slots=slots), **long) for slots in (0, 8, 32, 128)),
         *(one(slots_first(slots), fifty, replace(forced, slots=slots), **long) for slots in (8, 32, 128)),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
