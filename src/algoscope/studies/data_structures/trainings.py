@@ -165,7 +165,7 @@ def paper() -> Sequence[Training | Case]:
         main,
         one(PLANE, UniformSearch(100, dim=2, queries=QUERIES), six, **long, seeds=three),
         one(HARD, HardSearch(15, queries=QUERIES), four, **short),
-        one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, **short),
+        one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 60_000, 3e-3),
         one(SPHERE, SphereSearch(100, queries=QUERIES), six, 60_000, 3e-3),
         *(one(space(slots), fifty, replace(few, slots=slots), **long) for slots in (0, 8, 32, 128)),
         *(one(slots_first(slots), fifty, replace(forced, slots=slots), **long) for slots in (8, 32, 128)),
