@@ -150,7 +150,7 @@ def laptop() -> Sequence[Training | Case]:
 
 def paper() -> Sequence[Training | Case]:
     """The paper's sizes, what matters most first. It trains up to 500,000 steps with Adam; with Muon, a rate of 3e-3
-    and look-ups that never repeat themselves, curves are flat after a tenth of that (docs/log.md).
+    and look-ups that never repeat themselves, small trials suggest a tenth of that (docs/log.md).
     """
     long, short, three = {"steps": 40_000, "rate": 3e-3}, {"steps": 30_000, "rate": 3e-3}, (0, 1, 2)
     counting = {"steps": 15_000, "rate": 2e-3}
