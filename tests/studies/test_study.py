@@ -17,6 +17,8 @@ from algoscope.studies import CATALOG, SCALES, study
 from algoscope.studies.study import Claim, Finding, Value
 
 RESULTS = Path(__file__).parents[2] / "results"
+NUMBERLESS = ("law-", "speeds-up-")  # claims about a law, which may be another that has no such number
+UNFINISHED = ("algoformer",)  # studies of which some planned runs at paper scale are missing
 KEYS = {
     "id",
     "says",
@@ -51,8 +53,9 @@ def test_every_claim_is_told_with_its_numbers(folder):
     for claim in results["claims"]:
         assert set(claim) == KEYS
         assert claim["verdict"] in ("holds", "fails", "undecided", "not run")
-        assert (claim["ours"] is None) or claim["verdict"] != "not run"
-        assert (claim["ours"] is not None) or claim["verdict"] != "holds"
+        if claim["id"].startswith(NUMBERLESS) and claim["verdict"] in ("fails", "undecided"):
+            continue
+        assert (claim["ours"] is None) == (claim["verdict"] == "not run")
     assert any(claim["ours"] is not None for claim in results["claims"])
     json.loads((folder / study.RESULTS).read_text(), parse_constant=pytest.fail)
 
@@ -116,7 +119,7 @@ def test_the_page_is_built_from_the_results_that_ship(shipped, tmp_path):
     models = [model for seeds in results["runs"].values() for model in seeds.values()]
     assert (found.name, results["scale"]) == (shipped.name, "paper")
     planned = {run.name for run in found.runs["paper"]}
-    assert set(results["runs"]) <= planned
+    assert set(results["runs"]) <= planned if found.name in UNFINISHED else set(results["runs"]) == planned
     assert all(html.escape(name) in text for name in planned - set(results["runs"]))
     assert all("dirty" not in model["provenance"]["commit"] for model in models)
     assert all(f'data-chart="{name}"' in text for name in found.figures(results["runs"]))
