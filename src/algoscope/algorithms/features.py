@@ -25,15 +25,16 @@ class Reduction(Protocol):
 class OnFeatures(Algorithm):
     """An `algorithm` on the regressions that a `task` is to someone who knows its features: Φ(x) in place of x.
 
-    It has no weights on x itself.
+    It has no weights on x itself. `called` is what the features are called.
     """
 
     algorithm: Algorithm
     task: Reduction
+    called: str = "features"
 
     @property
     def name(self) -> str:
-        return f"{self.algorithm.name} on features"
+        return f"{self.algorithm.name} on {self.called}"
 
     def trace(self, prompts: Prompts) -> Trace:
         parts = [self.algorithm.trace(problem) for problem in _problems(self.task, prompts)]
