@@ -2,6 +2,7 @@
 prompts of the study itself, to be found in the study's own list.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
@@ -38,7 +39,8 @@ def by_hand(name: str, scale: str) -> dict[str, Any]:
 def fresh(scale: str) -> dict[str, Any]:
     """A network of random weights holds no step of anything."""
     task = UNTRAINED
-    network = FRESH.build(task.inputs, task.outputs, task.length, stream("weights", 0))
+    model = replace(FRESH, loops=3, scored=1) if scale == "smoke" else FRESH
+    network = model.build(task.inputs, task.outputs, task.length, stream("weights", 0))
     found = loops.followed(network, task, SIZES[scale].compared, paged=False)
     alarms = sum(stage["certain"] for stage in found["loops"]["stages"])
     return {"named": {"kept": 0, "named": 0, "expected": 0, "alarms": alarms, "wrong": 0}, "expected": {}, **found}
