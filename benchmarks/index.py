@@ -13,7 +13,7 @@ are no ratio. How fast a network looks up does not depend on its weights, so the
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ SMOKE = Sizes(
 )
 
 
-def training(sizes: Sizes, device: torch.device, seconds: float) -> dict[str, Any]:
+def training(sizes: Sizes, device: torch.device, seconds: float, members: Sequence[int] = MEMBERS) -> dict[str, Any]:
     """Steps per second of the plain loops and of the engine, and their ratios."""
     plain = {
         "prompts from the device": rate(_plain(sizes, device, from_host=False), device, seconds),
@@ -69,7 +69,7 @@ def training(sizes: Sizes, device: torch.device, seconds: float) -> dict[str, An
     torch.set_float32_matmul_precision("highest")
     print(json.dumps(plain, indent=1), flush=True)
     settings, ours = Settings(steps=100_000, batch=sizes.sets, curriculum=None), []
-    for count in MEMBERS:
+    for count in members:
         found = measure(sizes.model, [Member(sizes.task, seed) for seed in range(count)], settings, device, seconds)
         ratios = {name: found.model_steps_per_s / other for name, other in plain.items()}
         speeds = {"steps_per_s": found.steps_per_s, "model_steps_per_s": found.model_steps_per_s}
@@ -139,13 +139,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", choices=["smoke", "paper"], default="paper")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement of training")
+    parser.add_argument("--members", type=int, nargs="+", default=MEMBERS, help="of populations; each is compiled anew")
     parser.add_argument("--device", help="such as cpu or cuda; by default a GPU if there is one")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     device, sizes = arguments.device(options.device), SMOKE if options.scale == "smoke" else PAPER
     about = {"scale": options.scale, "task": runs.plain(sizes.task), "model": runs.plain(sizes.model)}
     found = {
-        "training": training(sizes, device, options.seconds),
+        "training": training(sizes, device, options.seconds, options.members),
         "queries": queries(sizes, device, options.seconds / 4),
         **about,
         "provenance": runs.provenance(device),

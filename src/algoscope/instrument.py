@@ -4,7 +4,8 @@ Two kinds of evidence have to agree before a stage is said to be a step of an al
 
 1. **Errors.** The best linear read-out of the stage makes errors; so does the algorithm. How alike are they? A read-out
    that is fitted to y stretches what it reads, and noise in a stage shrinks it again. So each step is first scaled to
-   the read-out, by one number fitted on other prompts: an exact planted step then comes back as that step.
+   the read-out, by one number fitted on other prompts; where the target has several coordinates, which a read-out also
+   mixes and shifts, by a linear map with a shift. An exact planted step then comes back as that step.
 2. **Decodability.** How much of the step itself can be read linearly from the stage, on prompts that the reading never
    saw, above what can be read of another sequence's?
 
@@ -31,8 +32,7 @@ from algoscope.matching.bootstrap import ratio_interval, resampling
 from algoscope.matching.compare import Positions, confidence_between_0_and_1, positions_at
 from algoscope.progress import Bar
 from algoscope.reading.induced import induced_weights, queries_for
-from algoscope.reading.moments import LinearMap
-from algoscope.reading.probe import Columns, Read, Reading, chunks, fit, fitting_prompts, nobody
+from algoscope.reading.probe import Calibration, Columns, Read, Reading, chunks, fit, fitting_prompts, nobody
 from algoscope.reading.states import Show, open_model
 from algoscope.tasks import (
     AutoregressiveRepresentation,
@@ -48,6 +48,7 @@ GRID = (*range(24), *(round(2 ** (k / 2)) for k in range(10, 25)))  # of slow me
 SHORT = tuple(step for step in GRID if step <= 256)
 CONVERGED = 1e-4  # normalized squared distance from a closed form at which a method counts as that: 1% of the targets
 RESAMPLES, ENOUGH = 1000, 5  # at least, and so many in each tail of an interval
+ROUNDING = 1e-12  # share of the square of a stage that a step may miss, and it is the same: six digits, as in float32
 LARGEST = 1e6  # a step whose values are larger than this, in units of the targets', has diverged
 QUERIES, FEWEST_WEIGHED = 2000, 12  # prompts with other queries to ask for weights, and prompts to weigh at least
 REDUCED = (RepresentationRegression, AutoregressiveRepresentation, ChainOfThought)  # to regressions
@@ -141,22 +142,22 @@ class Instrument:
         states = open_model(model, self.task, stages, norm)
         done = _bar(self.fitting.batch + self.sample.batch, "the model") if progress else nobody
         reading = fit(states, self.fitting, self.columns[0], self.at, done)
-        read, scales = reading.read(self.sample, self.columns[1], done), reading.scales()
-        matches = {measure: self._scaled(read.trace, scales, measure, confidence) for measure in ("errors", "distance")}
+        read, fitted = reading.read(self.sample, self.columns[1], done), reading.calibrations()
+        matches = self._calibrated(read.trace, fitted, confidence)
         matches["decodability"] = self._decoded(read, confidence)
         linearity = [math.nan] * len(states.stages)
         if weights and self.weighable:
             matches["weights"], linearity = self._weighed(reading, confidence)
         each = 1 - (1 - confidence) / len(states.stages)
         resamples = max(RESAMPLES, math.ceil(2 * ENOUGH / (1 - each)))
-        error, mixed = read.trace.normalized_error(), self._mixtures(read.trace, reading.by_columns())
+        error, mixed = read.trace.normalized_error(), reading.mixtures(self.columns[1], fitted)
         found = []
         for i, stage in enumerate(states.stages):
             kept = [tuple(candidates(matches[kind], stage, each, resamples)) for kind in ("errors", "decodability")]
             unsure = StageVerdict(
                 stage, float(error[i, self.at][-1]), *kept, linearity=linearity[i], solved=self.solved
             )
-            beyond = self._beyond(read.trace.values[i], mixed[i], unsure, scales[i], each, resamples)
+            beyond = self._beyond(read.trace.values[i], mixed[i], unsure, fitted[i], each, resamples)
             found.append(replace(unsure, beyond=beyond))
         return Verdict(tuple(found), read.trace, self.traces, matches, confidence)
 
@@ -179,38 +180,42 @@ class Instrument:
             found[other.name] = self._judge(induced.trace, other, "weights", values, null, confidence)
         return found, induced.linearity.flatten(1).nanmedian(1).values.tolist()
 
-    def _mixtures(self, trace: Trace, explain: LinearMap) -> Float[Tensor, "stages batch points *target"]:
-        """The mixture of all steps that comes closest to each stage."""
-        return explain(self.columns[1].movedim(2, 3)).movedim(3, 0).reshape(trace.values.shape)
-
     def _beyond(
-        self, read: Tensor, mixed: Tensor, unsure: StageVerdict, scales: Tensor, confidence: float, resamples: int
+        self, read: Tensor, mixed: Tensor, unsure: StageVerdict, fitted: Calibration, confidence: float, resamples: int
     ) -> tuple[float, float, float]:
         """Of what the closest step misses of a stage, the share that a mixture of steps explains; with its interval."""
         if unsure.null:
             return math.nan, math.nan, math.nan
         names = [(name, step) for name, trace in self.traces.items() for step in trace.stages]
         place = names.index((*unsure.agreed, (unsure.errors[0].name, unsure.errors[0].step))[0])
-        closest = scales[place] * self.columns[1][:, :, place].reshape(read.shape)
-        off = [(read - part)[:, self.at].square().flatten(1).sum(1) for part in (closest, mixed)]
+        own = slice(place, place + 1)
+        closest = fitted.of(own)(self.columns[1][:, :, own].movedim(2, 0))
+        off = [(read - part.reshape(read.shape))[:, self.at].square().flatten(1).sum(1) for part in (closest, mixed)]
+        if float(off[0].sum()) <= ROUNDING * float(read[:, self.at].square().sum()):
+            return 0.0, 0.0, 0.0
         draws = resampling(len(read), resamples, self.seed)
         share, low, high = ratio_interval((off[0] - off[1])[:, None], off[0][:, None], draws, confidence)
         return float(share), float(low), float(high)
 
-    def _scaled(
-        self, trace: Trace, scales: Float[Tensor, "stages columns"], measure: str, confidence: float
-    ) -> dict[str, Match]:
-        """Each stage against the steps of each algorithm, which are scaled to it."""
-        chosen = MEASURES[measure]
-        own = self._by_algorithm(scales)
-        found = {}
-        for (name, other), factors in zip(self.traces.items(), own, strict=True):
-            values, null = [], []
-            for stage, factor in zip(trace.stages, factors, strict=True):
-                scaled = other.values * factor.reshape(-1, *[1] * (other.values.ndim - 1))
-                values.append(chosen.per_sequence(trace.select([stage]), replace(other, values=scaled), self.at))
-                null.append(chosen.per_sequence(trace.select([stage]), chosen.null(other), self.at)[..., 0])
-            found[name] = self._judge(trace, other, measure, torch.cat(values, 1), torch.cat(null, 1), confidence)
+    def _calibrated(
+        self, trace: Trace, fitted: Sequence[Calibration], confidence: float
+    ) -> dict[str, dict[str, Match]]:
+        """Each stage against the steps of each algorithm, which are calibrated to it, as is the null; by measure."""
+        found: dict[str, dict[str, Match]] = {"errors": {}, "distance": {}}
+        first = 0
+        for name, other in self.traces.items():
+            own, null = slice(first, first + len(other)), MEASURES["errors"].null(other)
+            steps = [replace(other, values=calibrate.of(own)(other.values)) for calibrate in fitted]
+            zeros = [replace(null, values=null.values + calibrate.nothing) for calibrate in fitted]
+            stages = [trace.select([stage]) for stage in trace.stages]
+            for kind, matches in found.items():
+                values, nulls = (
+                    [MEASURES[kind].per_sequence(a, b, self.at) for a, b in zip(stages, others, strict=True)]
+                    for others in (steps, zeros)
+                )
+                cells = torch.cat(values, 1), torch.cat(nulls, 1)[..., 0]
+                matches[name] = self._judge(trace, other, kind, *cells, confidence)
+            first += len(other)
         return found
 
     def _decoded(self, read: Read, confidence: float) -> dict[str, Match]:

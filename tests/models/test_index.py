@@ -1,5 +1,7 @@
 """The index against its formulas, alone and in a population."""
 
+from dataclasses import replace
+
 import battery
 import numpy as np
 import pytest
@@ -60,7 +62,7 @@ def test_weights_of_places_become_weights_of_points():
     scores = torch.randn(5, 7, generator=generator(), dtype=torch.float64)
     order, soft = Sort(0.1)(scores, True)
     weights = torch.randn(5, 3, 9, generator=generator(1), dtype=torch.float64).log_softmax(-1)  # and of two slots
-    found = by_point(weights, order, soft)
+    found = by_point(weights, order.argsort(-1), soft)
     for b in range(5):
         for place, point in enumerate(order[b].tolist()):
             assert torch.equal(found[b, :, point], weights[b, :, place])
@@ -109,6 +111,30 @@ def test_the_last_look_up_is_never_at_a_slot():
     _, states = network.run(battery.draw_tokens(200, battery.LENGTH), network.stages)
     assert bool(states["look-up 1"][..., battery.OUTPUTS :].any())
     assert not bool(states["look-up 2"][..., battery.OUTPUTS :].any())
+
+
+@pytest.mark.parametrize("address", ["all", "pointer"])
+def test_where_any_look_up_may_answer_no_place_is_read_twice(address):
+    model = Index(lookups=battery.OUTPUTS + 2, layers=1, heads=1, width=8, hidden=16, shared=True, address=address)
+    tokens = battery.draw_tokens(50, battery.LENGTH)
+    counts = []
+    for answer in ("any", "last"):
+        network = battery.scrambled(replace(model, answer=answer))
+        _, states = network.run(tokens, network.stages)
+        read = torch.stack([states[f"look-up {m + 1}"].argmax(-1) for m in range(battery.OUTPUTS)])
+        counts.append([len(reads.unique()) for reads in read.flatten(1).unbind(1)])
+    assert set(counts[0]) == {battery.OUTPUTS}
+    assert min(counts[1]) < battery.OUTPUTS
+
+
+def test_look_ups_before_the_last_may_be_left_to_the_slots():
+    network = battery.scrambled(Index(lookups=3, slots=8, layers=1, heads=1, width=8, hidden=16, before="slots"))
+    _, states = network.run(battery.draw_tokens(200, battery.LENGTH), network.stages)
+    for stage, slots in (("look-up 1", True), ("look-up 2", True), ("look-up 3", False)):
+        assert bool(states[stage][..., battery.OUTPUTS :].any()) == slots
+        assert bool(states[stage][..., : battery.OUTPUTS].any()) != slots
+    with pytest.raises(ValueError, match="no slots"):
+        Index(before="slots")
 
 
 def test_without_adaptive_queries_look_ups_do_not_depend_on_what_was_read():

@@ -51,6 +51,18 @@ def test_a_rotation_of_the_features_changes_nothing():
     torch.testing.assert_close(*outputs, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("constant", [0.0, 1.0, 7.3, 1e-9])
+def test_features_that_never_vary_are_read_as_nothing(constant):
+    """Rounding leaves a variance of their sums that is not there."""
+    generator = torch.Generator().manual_seed(0)
+    features = constant * torch.tensor([1.0, 0.1, -3.3], dtype=torch.float64).expand(300, -1)
+    targets = torch.randn(300, 2, generator=generator, dtype=torch.float64)
+    parts = Moments(), Moments()
+    for part, rows in zip(parts, (slice(0, 200), slice(200, 300)), strict=True):
+        part.add(features[rows], targets[rows])
+    torch.testing.assert_close(solve(*parts)(features), targets.mean(0).expand(300, -1), rtol=0, atol=1e-12)
+
+
 def test_read_outs_are_at_least_as_good_as_trained_ones():
     network = built(Transformer(layers=2, heads=2, width=16))
     states, prompts = open_model(network, TASK), fitting_prompts(TASK, 300, seed=1)
@@ -85,6 +97,33 @@ def test_an_exact_planted_step_is_read_up_to_its_scale(step):
     cosine = (read * exact).sum() / (read.norm() * exact.norm())
     assert float(cosine) > 0.998
     assert float((read * exact).sum() / exact.square().sum()) > 1.05  # a read-out of y stretches what it reads
+
+
+@pytest.mark.parametrize("at", [7, None])
+def test_columns_of_several_coordinates_are_calibrated_as_scikit_learn_does(at):
+    """And their mixture is what it finds from the calibrated columns, without a shift."""
+    task = ag.tasks.ChainOfThought(dim=3, examples=3, depth=2)
+    network = Transformer(layers=1, heads=1, width=8).build(
+        task.inputs, task.outputs, task.length, torch.Generator().manual_seed(0)
+    )
+    states, prompts = open_model(network, task), fitting_prompts(task, 400, seed=1)
+    steps = ag.algorithms.OnFeatures(ag.algorithms.GradientDescent(3, rate=0.05), task).trace(prompts).values
+    kept = torch.arange(task.positions) == at if at is not None else torch.arange(task.positions) > 0
+    reading = fit(states, prompts, steps.movedim(0, 2), kept)
+    calibrations = reading.calibrations()
+    mixed = reading.mixtures(steps.movedim(0, 2), calibrations)
+    for read, calibrate, mixture in zip(reading.trace(prompts).values, calibrations, mixed, strict=True):
+        wanted, features = read[:, kept].flatten(0, 1).numpy(), []
+        for step, ours in zip(steps, calibrate(steps), strict=True):
+            column = step[:, kept].flatten(0, 1).numpy()
+            features.append(Judge().fit(column, wanted).predict(column))
+            np.testing.assert_allclose(ours[:, kept].flatten(0, 1).numpy(), features[-1], atol=1e-8)
+        design = np.stack(features, -1).reshape(-1, len(steps))
+        best = Judge(fit_intercept=False).fit(design, wanted.ravel()).predict(design)
+        off = [np.square(part - wanted.ravel()).mean() for part in (best, mixture[:, kept].flatten().numpy())]
+        assert off[0] <= off[1] * (1 + 1e-9)
+        assert off[1] <= 1.01 * off[0]
+        np.testing.assert_allclose(calibrate.nothing.numpy(), wanted.mean(0), atol=1e-10)
 
 
 def test_fitting_prompts_are_never_those_of_a_sample():

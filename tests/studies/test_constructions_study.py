@@ -39,9 +39,12 @@ def test_what_is_not_a_number_is_as_bad_as_any():
     assert row["error"] == row["high"] == 1e6
 
 
-@pytest.mark.parametrize("name", ["Newton, looped", "gradient descent"])
-def test_the_instrument_names_what_was_planted(name):
-    found = judged_by_the_instrument(CONTROLS[name], 1000, 1000)
+@pytest.mark.parametrize(
+    ("name", "prompts"),
+    [("Newton, looped", 1000), ("gradient descent", 1000), ("series", 400), ("chains of thought", 300)],
+)
+def test_the_instrument_names_what_was_planted(name, prompts):
+    found = judged_by_the_instrument(CONTROLS[name], prompts, prompts)
     counts, law = found["named"], found["law"]
     assert counts["kept"] == counts["named"] == counts["computes"] == counts["expected"] == 5
     assert counts["alarms"] == counts["denied"] == counts["wrong"] == 0

@@ -127,8 +127,8 @@ def test_the_probe_finds_the_plane_that_decides():
     value = two_directions({"probe": found})
     assert value is not None
     assert value.value == rows[MODEL]["value"]
-    assert {row["kind"] for row in found["plane"]} == {"query", "point"}
-    assert all(0 <= row["place"] < 8 for row in found["plane"])
+    assert set(found["plane"]) == {"query", "point"}
+    assert all(0 <= place < 8 for kind in found["plane"].values() for place in kind["place"])
 
 
 def test_runs_of_pictures_are_at_the_published_sizes():

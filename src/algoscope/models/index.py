@@ -11,7 +11,6 @@ from typing import Literal
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from algoscope import arguments
 from algoscope.models.encoder import check_picture, encoder
@@ -20,6 +19,7 @@ from algoscope.models.transformer import INITIAL, Block, Transformer, added
 
 ADDRESSES = ("all", "pointer")
 ANSWERS = ("last", "any")
+BEFORE = ("all", "slots")
 TINY = 1e-20  # keeps the logarithm of a number between 0 and 1 finite
 NEVER = -1e9  # the logarithm of a weight of zero, but finite
 FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
@@ -35,10 +35,12 @@ class Index(Model):
     that was looked up so far, and chooses the next place; they are one network for all look-ups if `shared`.
     `address` says how a place is chosen: "all" gives each place a logit of its own and "pointer" compares a vector
     with one for each place, so that networks do not grow with the set. The answer is the "last" point looked up, or
-    "any" of them.
+    "any" of them. Look-ups `before` the last read "all" places or "slots" alone, whose use is else learned late.
 
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
-    `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise look-ups and sorting are hard.
+    `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up
+    may answer none goes where another has been.
+
     Tokens that are pictures, of the height and width `picture`, first become `features` by an encoder whose first
     convolution has `channels`: these are all that is stored, asked and compared.
 
@@ -56,6 +58,7 @@ class Index(Model):
     pointer: int = 64  # size of the vectors that are compared
     shared: bool = False
     answer: Literal["last", "any"] = "last"
+    before: Literal["all", "slots"] = "all"
     temperature: float = 2.0
     softness: float = 0.1
     noisy: bool = True
@@ -72,6 +75,9 @@ class Index(Model):
         arguments.integer("pointer", self.pointer, 1)
         arguments.choice("address", self.address, ADDRESSES)
         arguments.choice("answer", self.answer, ANSWERS)
+        arguments.choice("before", self.before, BEFORE)
+        if self.before == "slots" and not self.slots:
+            raise ValueError('before must be "all" where there are no slots, got "slots"')
         arguments.number("temperature", self.temperature, strict=True)
         arguments.number("softness", self.softness, strict=True)
         for name in ("shared", "noisy", "ordered", "adaptive"):
@@ -122,7 +128,10 @@ class IndexNetwork(Network):
         past = asked if model.adaptive else [model.lookups * model.shared for _ in asked]
         askers = [Asker(inputs + size, model.hidden, address, generator) for size in past]
         self.blocks = nn.ModuleList([*blocks, *askers])
-        self.sort, self.look = Sort(model.softness), Look(model.temperature, model.noisy)
+        # Without a bias a norm leaves the direction of a point alone, of a number its sign: orders then break at zero.
+        draw_normal(self.read_in.bias, 1 / math.sqrt(inputs), generator)
+        self.sort, self.visit = Sort(model.softness), Visit(points, Look(model.temperature, model.noisy), model.before)
+        self.columns = [model.lookups, inputs, *[entry] * (model.lookups - 1) * model.adaptive]  # of a shared network
         self.noise = (model.lookups, queries, places)
         seen, extra = ("features",) if self.encoder else (), ("slots",) if model.slots else ()
         self.stages = (*seen, "order", *extra, *(f"look-up {m + 1}" for m in range(model.lookups)))
@@ -143,8 +152,8 @@ class IndexNetwork(Network):
         stored = torch.cat((sorted_by(points, order, soft), slots), -2)
         kept = {"features": tokens, "order": scores[..., None], "slots": slots}
         kept, weights = {name: kept[name] for name in keep if name in kept}, []
-        for m, looked_up in enumerate(self.lookups(queries, stored, noise)):
-            weights.append(by_point(looked_up, order, soft))
+        for m, looked_up in enumerate(self.lookups(queries, stored, noise, order.argsort(-1), soft)):
+            weights.append(looked_up)
             if self.stages[m - self.model.lookups] in keep:
                 kept[self.stages[m - self.model.lookups]] = weights[-1].exp()
         if self.model.answer == "last":
@@ -165,32 +174,45 @@ class IndexNetwork(Network):
         return self.read_out(state[..., : self.points, :])[..., 0], slots
 
     def lookups(
-        self, queries: Float[Tensor, "*batch queries inputs"], stored: Tensor, noise: Tensor | None
+        self,
+        queries: Float[Tensor, "*batch queries inputs"],
+        stored: Float[Tensor, "*batch places inputs"],
+        noise: Float[Tensor, "*batch lookups queries places"] | None = None,
+        places: Int[Tensor, "*batch points"] | None = None,
+        soft: Float[Tensor, "*batch points points"] | None = None,
     ) -> Iterator[Float[Tensor, "*batch queries places"]]:
-        """The logarithms of how each look-up weighs the places. The last one is among the points: slots hold none."""
-        seen: list[Tensor] = []
-        for m in range(self.model.lookups):
-            logits = self.blocks[self.model.layers + (0 if self.model.shared else m)](self.known(queries, seen, m))
-            if self.directory is not None:
-                logits = of_each(logits, self.directory.mT) / math.sqrt(self.directory.shape[-1])
-            if m == self.model.lookups - 1:
-                logits = torch.cat((logits[..., : self.points], torch.full_like(logits[..., self.points :], NEVER)), -1)
-            weights, value = self.look(logits, stored, None if noise is None else noise[..., m, :, :])
-            yield weights
-            address = weights.exp() if self.directory is None else of_each(weights.exp(), self.directory)
-            seen += [address, value, compared(queries, value)]
+        """The logarithms of how each look-up weighs what is stored: by place, or by point if their `places` are given.
 
-    def known(self, queries: Tensor, seen: list[Tensor], m: int) -> Tensor:
-        """What the m-th query network sees; one that is shared is also told m, and sees zeros for what is to come."""
-        parts = [queries, *(seen if self.model.adaptive else [])]
-        if not self.model.shared:
-            return torch.cat(parts, -1)
-        steps = torch.arange(self.model.lookups, device=queries.device) == m
-        told = steps.to(queries.dtype).expand(*queries.shape[:-1], -1)
-        known = torch.cat((told, *parts), -1)
-        first = self.blocks[-1]
-        assert isinstance(first, Asker)
-        return functional.pad(known, (0, first.inputs - known.shape[-1]))
+        A network for one look-up sees the query and all that was read. One that is shared is also told which look-up it
+        is, and what its first layer makes of each read is added to what it made of those before.
+        """
+        shared, count, seen, told = self.model.shared, self.model.lookups, queries, [()] * self.model.lookups
+        columns, once = list[Tensor](), noise is None and self.model.answer == "any"
+        barred = torch.zeros_like(stored[..., None, :, 0]) if once else None
+        if shared:
+            seen, told, columns = self.first_of_shared(queries)
+        for m in range(count):
+            asker, last = self.blocks[self.model.layers + (0 if shared else m)], m == count - 1
+            own = None if noise is None else noise[..., m, :, :]
+            logits = asker(seen, *told[m])
+            weights, entry, found = self.visit(logits, queries, stored, own, barred, places, soft, self.directory, last)
+            yield found
+            barred = None if barred is None else barred + NEVER * weights.exp()
+            if entry is not None and self.model.adaptive:
+                seen = seen + of_each(entry, columns[m].mT) if shared else torch.cat((seen, entry), -1)
+
+    def first_of_shared(self, queries: Tensor) -> tuple[Tensor, list[tuple[Tensor]], list[Tensor]]:
+        """Of the network that is shared: what its first layer makes of the queries, what it adds to tell each look-up,
+        and its columns for what each reads.
+        """
+        asker = self.blocks[-1]
+        assert isinstance(asker, Asker)
+        told, asked, *columns = asker.first.weight.split(self.columns, -1)  # at once, and so is its gradient
+        alone = told.ndim == 2
+        bias = asker.first.bias if alone else asker.first.bias[:, None, None]
+        rows = told.mT.contiguous().unbind(-2)
+        each = [(row if alone else row[:, None, None],) for row in rows]
+        return of_each(queries, asked.mT) + bias, each, columns
 
 
 class Asker(nn.Module):
@@ -198,15 +220,18 @@ class Asker(nn.Module):
 
     def __init__(self, inputs: int, hidden: int, outputs: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.inputs = inputs
         self.first, self.first_norm = Linear(inputs, hidden, exact=True), Norm(hidden)
         self.middle, self.middle_norm = Linear(hidden, hidden), Norm(hidden)
         self.last = Linear(hidden, outputs, exact=True)
         for layer in (self.first, self.middle, self.last):
             draw_linear(layer, generator)
 
-    def forward(self, known: Float[Tensor, "*batch queries inputs"]) -> Float[Tensor, "*batch queries outputs"]:
-        state = self.first_norm(self.first(known)).relu()
+    def forward(
+        self, known: Float[Tensor, "*batch queries inputs"], told: Tensor | None = None
+    ) -> Float[Tensor, "*batch queries outputs"]:
+        """With what it is `told`, `known` is what the first layer has made of the rest."""
+        state = self.first(known) if told is None else known + told
+        state = self.first_norm(state).relu()
         state = self.middle_norm(self.middle(state).to(state.dtype)).relu()
         return self.last(state)
 
@@ -252,6 +277,45 @@ class Look(nn.Module):
         return weights, (weights.exp()[..., None] * stored[..., None, :, :]).sum(-2)
 
 
+class Visit(nn.Module):
+    """A look-up and all that follows from it, in one part, which a compiler makes few operations of.
+
+    Returns the logarithms of the weights of places; what the next look-ups see of it: a place, what was read there,
+    and how it compares with the query; and the weights by point where `places` are given. What is `barred` is added to
+    the logits. The last look-up is among the points: slots hold none.
+    """
+
+    def __init__(self, points: int, look: Look, before: str) -> None:
+        super().__init__()
+        self.points, self.look, self.before = points, look, before
+
+    def forward(
+        self,
+        logits: Float[Tensor, "*batch queries address"],
+        queries: Float[Tensor, "*batch queries inputs"],
+        stored: Float[Tensor, "*batch places inputs"],
+        noise: Float[Tensor, "*batch queries places"] | None,
+        barred: Float[Tensor, "*batch some places"] | None,
+        places: Int[Tensor, "*batch points"] | None,
+        soft: Float[Tensor, "*batch points points"] | None,
+        directory: Float[Tensor, "*members places size"] | None,
+        last: bool,
+    ) -> tuple[Tensor, Float[Tensor, "*batch queries entry"] | None, Float[Tensor, "*batch queries places"]]:
+        if directory is not None:
+            logits = of_each(logits, directory.mT) / math.sqrt(directory.shape[-1])
+        points, slots = logits[..., : self.points], logits[..., self.points :]
+        if last:
+            logits = torch.cat((points, torch.full_like(slots, NEVER)), -1)
+        elif self.before == "slots":
+            logits = torch.cat((torch.full_like(points, NEVER), slots), -1)
+        weights, value = self.look(logits if barred is None else logits + barred, stored, noise)
+        found = weights if places is None else by_point(weights, places, soft)
+        if last:
+            return weights, None, found
+        address = weights.exp() if directory is None else of_each(weights.exp(), directory)
+        return weights, torch.cat((address, value, compared(queries, value)), -1), found
+
+
 def weigh(
     logits: Float[Tensor, "*shape places"],
     noise: Float[Tensor, "*shape places"] | None,
@@ -291,14 +355,13 @@ def sorted_by(points: Tensor, order: Int[Tensor, "*batch points"], soft: Tensor 
     return exact if soft is None else straight(exact, soft @ points)
 
 
-def by_point(weights: Tensor, order: Int[Tensor, "*batch points"], soft: Tensor | None) -> Tensor:
-    """Logarithms of weights of places as those of the points that are there; those of slots stay behind them.
+def by_point(weights: Tensor, places: Int[Tensor, "*batch points"], soft: Tensor | None) -> Tensor:
+    """Logarithms of weights of places as those of the points, of which `places` are known; slots stay behind them.
 
     The gradient of the order is that of log(weights @ soft), but bounded where a point weighs next to nothing.
     """
-    count = order.shape[-1]
-    places = order.argsort(-1)[..., None, :].expand(*weights.shape[:-1], count)
-    points = weights[..., :count].gather(-1, places)
+    count = places.shape[-1]
+    points = weights[..., :count].gather(-1, places[..., None, :].expand(*weights.shape[:-1], count))
     if soft is not None:
         share = points.detach().exp().clamp(min=FAINT / count)
         points = straight(points, weights[..., :count].detach().exp() @ soft / share)

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+CONSTANT = 1e-15  # variance of all features, relative to their squares: less is rounding
 RIDGES = tuple(10.0**k for k in range(-12, 1))  # tried, in units of the mean variance of a feature
 
 
@@ -82,7 +83,9 @@ def _maps(moments: Moments, ridges: Float[Tensor, "trials targets"]) -> list[Lin
     values, basis = torch.linalg.eigh(covariance)
     values = values.clamp(min=0)
     along = basis.mT @ (moments.products / moments.rows - mean_f[:, None] * mean_t)
-    unit = values.mean().clamp(min=1e-300)  # features that never vary are read as nothing
+    if values.mean() <= CONSTANT * moments.squares.diagonal().mean() / moments.rows:
+        along = torch.zeros_like(along)  # features that never vary are read as nothing
+    unit = values.mean().clamp(min=1e-300)
     maps = []
     for ridge in ridges:
         weights = basis @ (along / (values[:, None] + ridge * unit))

@@ -17,6 +17,7 @@ from algoscope.trace import Prompts, Trace
 CHUNK = 100  # prompts in flight at once
 VALIDATION = 5  # one chunk in so many chooses the ridge penalties
 FEWEST = 2 * VALIDATION  # prompts to fit on
+VARIES = 1e-12  # of a column's largest variance: directions with less are taken to be constant
 Columns = Float[Tensor, "batch points columns targets"]
 
 
@@ -38,10 +39,34 @@ class Read:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Sums over some prompts: of the states of each stage with all that is to be read, and of the columns."""
+    """Some prompts: sums of the states of each stage with all that is to be read, and of the columns; these, too."""
 
     stages: Mapping[str, Moments]
     columns: Moments
+    shown: list[Columns]
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What brings each column closest to the read-out of a stage, whose targets it has: column @ weights + shift.
+
+    Of a target with one coordinate it is a factor alone. A read-out of several also mixes and shifts them.
+    `nothing` is the shift of a column that is zero throughout.
+    """
+
+    weights: Float[Tensor, "columns targets targets"]
+    shift: Float[Tensor, "columns targets"]
+    nothing: Float[Tensor, "targets"]
+
+    def __call__(self, values: Float[Tensor, "columns batch points *target"]) -> Tensor:
+        """Of columns in the order of a trace, which has the shape of the targets."""
+        if len(self.nothing) == 1:
+            return values * self.weights.reshape(-1, *[1] * (values.ndim - 1))
+        return torch.baddbmm(self.shift[:, None], values.flatten(1, 2), self.weights).reshape(values.shape)
+
+    def of(self, part: slice) -> "Calibration":
+        """Of some columns."""
+        return Calibration(self.weights[part], self.shift[part], self.nothing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,24 +110,64 @@ class Reading:
             gains = gains / torch.where(power > 0, power, torch.nan)
         return Read(trace, gains)
 
-    def scales(self) -> Float[Tensor, "stages columns"]:
-        """The factor that brings each column closest to the read-out of each stage."""
+    def calibrations(self) -> list[Calibration]:
+        """Of the columns, for each stage."""
+        if self.targets > 1:
+            squares = sum((_squares(shown[:, self.at]) for part in self.parts for shown in part.shown), torch.zeros(()))
+            return [self._affine(stage, squares) for stage in self.states.stages]
         products = sum(self._explained_by_columns(part).products for part in self.parts)
         power = sum(part.columns.squares.diagonal() for part in self.parts)
         assert isinstance(products, Tensor)
         assert isinstance(power, Tensor)
-        return torch.where(power > 0, products.mT / power.clamp(min=1e-300), 1.0)
+        factors = torch.where(power > 0, products.mT / power.clamp(min=1e-300), 1.0)
+        none = torch.zeros(len(power), 1, dtype=torch.float64)
+        return [Calibration(own[:, None, None], none, none[0]) for own in factors]
 
-    def by_columns(self) -> LinearMap:
-        """All columns together to the read-outs of the stages: what of them is a mixture of known steps.
+    def mixtures(
+        self, columns: Columns, calibrations: Sequence[Calibration]
+    ) -> Float[Tensor, "stages batch points targets"]:
+        """All columns together as close as they come to the read-outs: what of these is a mixture of known steps.
 
-        Without a shift, since a single step that is scaled to a read-out has none either.
+        Each column is calibrated as if it were alone, and there is no further shift: a mixture may do no more to a
+        column than is done to a single one.
         """
-        train, validation = (self._explained_by_columns(part) for part in self.parts)
-        spread = (train.squares.diagonal() / train.rows).sqrt()
-        unit = torch.where(spread > 0, 1 / spread.clamp(min=1e-300), 0.0)
-        found = solve(train.scaled(unit), validation.scaled(unit))
-        return LinearMap(unit[:, None] * found.weights, found.shift)
+        if self.targets == 1:  # factors change no mixture, so the columns are the same for all stages
+            train, validation = (self._explained_by_columns(part) for part in self.parts)
+            return _mixture(train, validation)(columns.movedim(2, 3)).movedim(3, 0)
+        found = []
+        for stage, calibrate in zip(self.states.stages, calibrations, strict=True):
+            train, validation = (self._explained_by_calibrated(part, stage, calibrate) for part in self.parts)
+            found.append(_mixture(train, validation)(calibrate(columns.movedim(2, 0)).movedim(0, 3))[..., 0])
+        return torch.stack(found)
+
+    def _affine(self, stage: str, squares: Float[Tensor, "columns targets targets"]) -> Calibration:
+        """By least squares about the means, on all prompts; directions in which a column never varies are left out."""
+        linear, sums = self.maps[stage].of(self.targets), self.parts[0].stages[stage] + self.parts[1].stages[stage]
+        read = (sums.features @ linear.weights) / sums.rows + linear.shift
+        means = self._by_column(sums.targets).chunk(2)[0] / sums.rows
+        products = self._read_with_columns(sums, linear) / sums.rows - means[:, :, None] * read
+        covariance = squares / sums.rows - means[:, :, None] * means[:, None, :]
+        weights = torch.linalg.pinv(covariance, rtol=VARIES, hermitian=True) @ products
+        return Calibration(weights, read - (means[:, None] @ weights)[:, 0], read)
+
+    def _read_with_columns(self, sums: Moments, linear: LinearMap) -> Float[Tensor, "columns targets targets"]:
+        """Sums of products: the coordinates of each column, and of a read-out."""
+        with_states = torch.einsum("wr,wcm->cmr", linear.weights, self._by_column(sums.products))
+        return (with_states + self._by_column(sums.targets)[..., None] * linear.shift).chunk(2)[0]
+
+    def _explained_by_calibrated(self, part: "Part", stage: str, calibrate: Calibration) -> Moments:
+        """Sums over a part, with the columns calibrated to a stage as features and its read-out as target."""
+        own, linear = part.stages[stage], self.maps[stage].of(self.targets)
+        sums = Moments()
+        for shown in part.shown:
+            features = calibrate(shown[:, self.at].movedim(2, 0)).movedim(0, 3).flatten(0, 2)
+            sums.add(features, features[:, :0])
+        read = own.features @ linear.weights + own.rows * linear.shift
+        products = (self._read_with_columns(own, linear) * calibrate.weights).sum((1, 2)) + calibrate.shift @ read
+        sums.features, sums.products = torch.zeros_like(sums.features), products[:, None]  # about zero
+        sums.power = own.power_of(linear).sum()[None]
+        sums.targets = torch.zeros_like(sums.power)
+        return sums
 
     def _explained_by_columns(self, part: "Part") -> Moments:
         """Sums over a part, with the columns as features and the read-outs of the stages as targets, about zero."""
@@ -161,7 +226,7 @@ def fit(
 ) -> Reading:
     """Read-outs of the targets and of the columns at some positions, by default all, in one pass over the prompts."""
     at = torch.ones(prompts.positions, dtype=torch.bool) if at is None else at
-    train, validation = (Part({stage: Moments() for stage in states.stages}, Moments()) for _ in range(2))
+    train, validation = (Part({stage: Moments() for stage in states.stages}, Moments(), []) for _ in range(2))
     for k, (chunk, own) in enumerate(chunks(prompts, columns, prompts.batch // VALIDATION)):
         part, wanted = train if k % VALIDATION else validation, _wanted(chunk, own)[:, at].flatten(0, 1)
         for stage, state in states.of(chunk).items():
@@ -169,6 +234,7 @@ def fit(
         if own is not None:
             features = own[:, at].movedim(2, 3).flatten(0, 2)
             part.columns.add(features, features[:, :0])
+            part.shown.append(own)
         done(chunk.batch)
     maps = {stage: solve(train.stages[stage], validation.stages[stage]) for stage in states.stages}
     return Reading(states, maps, (train, validation), prompts.target_columns.shape[2], at)
@@ -201,3 +267,17 @@ def _wanted(prompts: Prompts, columns: Columns | None) -> Float[Tensor, "batch p
         return targets
     extra = columns.flatten(2)
     return torch.cat([targets, extra, extra.roll(1, 0)], dim=-1)
+
+
+def _squares(columns: Columns) -> Float[Tensor, "columns targets targets"]:
+    """Sums of the products of each column's coordinates."""
+    rows = columns.flatten(0, 1).movedim(0, 2)
+    return rows @ rows.mT
+
+
+def _mixture(train: Moments, validation: Moments) -> LinearMap:
+    """Of features that are brought to one size first."""
+    spread = (train.squares.diagonal() / train.rows).sqrt()
+    unit = torch.where(spread > 0, 1 / spread.clamp(min=1e-300), 0.0)
+    found = solve(train.scaled(unit), validation.scaled(unit))
+    return LinearMap(unit[:, None] * found.weights, found.shift)

@@ -18,7 +18,7 @@ CASES = tuple(Case(name, functools.partial(measure, name)) for name in NAMES)
 FEW = ("Newton", "Chebyshev", "gradient descent", "Newton, looped")  # of each kind one, to check the way
 STUDY = Study(
     name="constructions",
-    version=4,
+    version=5,
     about="Theorems say that transformers can run algorithms, and prove it by weights that nobody ships. Here they "
     "are: networks of the same classes as those that are trained, compared step by step with the algorithms, with the "
     "sizes that were stated, and shown to the instrument, which should name them.",

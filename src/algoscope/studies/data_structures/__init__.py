@@ -20,6 +20,7 @@ STUDY = Study(
     "structures do they find? Each look-up is compared with those of the searches that people wrote.",
     runs=RUNS,
     measure=measure,
+    learning=True,
     claims=CLAIMS,
     figures=figures,
     tables=tables,

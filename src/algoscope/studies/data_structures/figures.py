@@ -83,7 +83,9 @@ def _landing(model: Numbers) -> Rows:
 
 
 def _map(model: Numbers, search: str) -> Rows:
-    for cell in model.get("maps", {}).get(search, ()):
+    columns = model.get("maps", {}).get(search, {})
+    for values in zip(*columns.values(), strict=True):
+        cell = dict(zip(columns, values, strict=True))
         yield {**cell, "best": cell["best"] and not cell["none"], "tie": cell["tie"] and not cell["none"]}
 
 
@@ -108,9 +110,9 @@ def _plane(kind: str) -> Callable[[Numbers], Rows]:
     """Queries with the place that they read, or points with that where they are, along two directions."""
 
     def make(model: Numbers) -> Rows:
-        for row in model.get("probe", {}).get("plane", ()):
-            if row["kind"] == kind:
-                yield {"series": row["place"] + 1, "x": row["x"], "y": row["y"]}
+        columns = model.get("probe", {}).get("plane", {}).get(kind, {"x": (), "y": (), "place": ()})
+        for x, y, place in zip(columns["x"], columns["y"], columns["place"], strict=True):
+            yield {"series": place + 1, "x": x, "y": y}
 
     return make
 
@@ -154,6 +156,15 @@ def _at_last(numbers: Numbers) -> Rows:
                 yield {"row": label, "series": row["what"], "x": row["value"], **ends}
 
 
+def _learning(numbers: Numbers) -> Rows:
+    """How the loss of the first seed of each run fell."""
+    for name, seeds in numbers.items():
+        found = next(iter(seeds.values())).get("learning")
+        for step, error in zip(found["step"], found["error"], strict=True) if found else ():
+            if error is not None:
+                yield {"series": name, "x": step, "y": error}
+
+
 FOUND = "Found after each look-up"
 PLANS: dict[str, Plan] = {
     "found": (_found, curves("look-ups", "share found", FOUND, legend="by", domain=(0.0, 1.0))),
@@ -182,5 +193,6 @@ ACROSS: dict[str, Plan] = {
         _ablations,
         curves("look-ups", "share found", "What is lost without it", legend="of", domain=(0.0, 1.0)),
     ),
+    "learning": (_learning, curves("step", "loss, of a blind guess 1", "Learning", log_y=True, legend="run")),
 }
 CENTER = ("found", *PLAYERS.values())

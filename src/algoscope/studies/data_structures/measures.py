@@ -17,7 +17,7 @@ from algoscope.studies.data_structures.examples import examples
 from algoscope.studies.data_structures.intervals import CONFIDENCE, RESAMPLES, Table, described, table
 from algoscope.studies.data_structures.pictures import by_number
 from algoscope.studies.data_structures.probe import probed
-from algoscope.studies.data_structures.references import MODEL, UNTRAINED, searches
+from algoscope.studies.data_structures.references import BINARY, INTERPOLATION, MODEL, TREE, UNTRAINED, searches
 from algoscope.studies.data_structures.streams import measure_stream
 from algoscope.studies.study import Training
 from algoscope.tasks import NumberSearch, NumberStream, SphereSearch, UniformSearch
@@ -27,6 +27,7 @@ from algoscope.trace import Prompts, Trace
 
 SETS = {"smoke": 40, "laptop": 500, "paper": 1000}  # of points, each with several queries
 BINS = 10  # of queries, as published
+MAPPED = (BINARY, INTERPOLATION, TREE)  # of which a figure shows which look-ups agree
 ROUNDING = 1e-12
 HALF = 0.5  # a model is called by the name of a search that it agrees with more often than not, at every look-up
 
@@ -164,7 +165,9 @@ def agreement(trace: Trace, known: Mapping[str, Trace]) -> dict[str, Any]:
         for m, row in enumerate(told):
             level = {null: float(value[m]) for null, value in levels.items()}
             rows.append({"search": name, "lookup": m + 1, **row, **level, "beats": bool(beats[m])})
-        maps[name] = [{**cell, "none": not bool(beats[match.stages.index(cell["stage"])])} for cell in match.records()]
+        if name in MAPPED:
+            cells = [{**cell, "none": not bool(beats[match.stages.index(cell["stage"])])} for cell in match.records()]
+            maps[name] = {key: [cell[key] for cell in cells] for key in cells[0]}  # names once, for a short file
         own[name] = shares[:, telling].mean(1)
     closest, ties = nearest_of(own, draws)
     called = closest if clear[closest] and ties == [closest] else None

@@ -20,7 +20,7 @@ def probed(networks: Mapping[str, Network], task: SphereSearch, prompts: Prompts
     """For each network the shares of the variance along the directions that decide its look-up, and of the first two
     together; of the model also queries and points along these two, with the place that is read or where they are.
     """
-    rows, plane = [], []
+    rows, plane = [], {}
     for what, network in networks.items():
         stored = order(network, task, prompts)
         places = stored.argsort(1)
@@ -31,7 +31,8 @@ def probed(networks: Mapping[str, Network], task: SphereSearch, prompts: Prompts
         found = subspace(queries.flatten(0, 1), read.flatten())
         rows.append({"what": what, "places": len(read.unique()), "shares": found.shares.tolist()} | _two(queries, read))
         if what == MODEL:
-            plane = _along("query", found, queries, read) + _along("point", found, prompts.x[:, : task.size], places)
+            points = prompts.x[:, : task.size]
+            plane = {"query": _along(found, queries, read), "point": _along(found, points, places)}
     return {"subspaces": rows, "plane": plane}
 
 
@@ -50,7 +51,7 @@ def _two(queries: torch.Tensor, read: torch.Tensor) -> dict[str, float | int]:
     return {"value": middle, "low": low, "high": high, "n": len(read)}
 
 
-def _along(kind: str, found: Subspace, vectors: torch.Tensor, places: torch.Tensor) -> list[dict[str, Any]]:
+def _along(found: Subspace, vectors: torch.Tensor, places: torch.Tensor) -> dict[str, list[float]]:
+    """In columns: names once, for a short file."""
     along = vectors.flatten(0, 1)[:SHOWN] @ found.axes[:COMPONENTS].mT
-    pairs = zip(along.tolist(), places.flatten()[:SHOWN].tolist(), strict=True)
-    return [{"kind": kind, "x": at[0], "y": at[-1], "place": place} for at, place in pairs]
+    return {"x": along[:, 0].tolist(), "y": along[:, -1].tolist(), "place": places.flatten()[:SHOWN].tolist()}

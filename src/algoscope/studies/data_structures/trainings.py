@@ -43,6 +43,10 @@ def space(slots: int) -> str:
     return f"{slots} extra slots"
 
 
+def slots_first(slots: int) -> str:
+    return f"{space(slots)}, read first"
+
+
 def mnist(run: str) -> str:
     return f"{run}, MNIST"
 
@@ -50,33 +54,33 @@ def mnist(run: str) -> str:
 def one(
     name: str, task: Task, model: Model, steps: int, rate: float, seeds: tuple[int, ...] = (0,), batch: int = 64
 ) -> Training:
-    return Training(name, task, model, Settings(steps=steps, batch=batch, curriculum=None), rate, seeds)
+    settings = Settings(steps=steps, batch=batch, curriculum=None, checkpoint_every=max(steps // 10000, 1) * 1000)
+    return Training(name, task, model, settings, rate, seeds)
 
 
-def ablations(name: str, of: Training, seeds: tuple[int, ...], **settings: int) -> list[Training]:
+def ablations(name: str, of: Training, seeds: tuple[int, ...]) -> list[Training]:
     """What is lost without noise, with an order that is not learned, and where queries do not see what was read."""
     assert isinstance(of.model, Index)
     changed = {NOISELESS: {"noisy": False}, FROZEN: {"ordered": False}, BLIND: {"adaptive": False}}
     return [
-        replace(
-            of,
-            name=f"{name}, {what}",
-            model=replace(of.model, **change),
-            settings=replace(of.settings, **settings),
-            seeds=seeds,
-        )
+        replace(of, name=f"{name}, {what}", model=replace(of.model, **change), seeds=seeds)
         for what, change in changed.items()
     ]
 
 
 def pictures(
-    search: str, stream: str, model: Index, settings: Mapping[str, Any], folder: str | None = None
+    search: str,
+    stream: str,
+    model: Index,
+    settings: Mapping[str, Any],
+    counting: Mapping[str, Any],
+    folder: str | None = None,
 ) -> list[Training]:
     """A search among numbers and a stream of them, both seen as pictures of three digits, at the published sizes."""
     seen = height_and_width(3, folder)
     return [
         one(search, NumberSearch(50, queries=QUERIES, folder=folder), replace(model, picture=seen), **settings),
-        one(stream, NumberStream(100, 100, folder=folder), LearnedSketch(cells=16, picture=seen), **settings),
+        one(stream, NumberStream(100, 100, folder=folder), LearnedSketch(cells=16, picture=seen), **counting),
     ]
 
 
@@ -107,22 +111,22 @@ def smoke() -> Sequence[Training | Case]:
 
 def laptop() -> Sequence[Training | Case]:
     """15 points in 4 look-ups, which is as many as binary search needs; 16 in 2 with extra space. In the plane 3, fewer
-    than a k-d tree has levels, as in the paper. Of the seeds, 0 begins with 87% of the points in place and 3 with 8%.
+    than a k-d tree has levels, as in the paper. Of the seeds, 1 begins with 40% of the points in place and 5 with 69%.
     """
     published, settings = Index(lookups=4, layers=2, heads=2, width=32, hidden=64), {"steps": 1500, "rate": 3e-3}
     ours = replace(published, shared=True, answer="any")
     line = UniformSearch(15, queries=QUERIES)
-    main = one(OURS, line, ours, **settings, seeds=(3, 0))
+    main = one(OURS, line, ours, **settings, seeds=(1, 5))
     crowded, few = UniformSearch(16, queries=QUERIES), replace(published, lookups=2)
     sketch = LearnedSketch(cells=8, hidden=64)
     return (
         main,
-        one(PUBLISHED, line, published, **settings),
+        one(PUBLISHED, line, published, **settings, seeds=(1,)),
         one(HARD, HardSearch(15, queries=QUERIES), ours, **settings),
         one(HARD_PUBLISHED, HardSearch(15, queries=QUERIES), published, **settings),
         one(PLANE, UniformSearch(15, dim=2, queries=QUERIES), replace(ours, lookups=3), **settings),
         *(one(space(slots), crowded, replace(few, slots=slots), 3000, 3e-3) for slots in (0, 8)),  # slots learn late
-        *ablations(OURS, main, seeds=(3,)),
+        *ablations(OURS, main, seeds=(1,)),
         one(STREAM, ZipfStream(20, 30), sketch, **settings),
         one(FIXED, ZipfStream(20, 30, ranks="fixed"), sketch, **settings),
         one(
@@ -145,35 +149,37 @@ def laptop() -> Sequence[Training | Case]:
 
 
 def paper() -> Sequence[Training | Case]:
-    """The paper's sizes. It trains up to 500,000 steps; ours are fewer, since the optimizer is faster and the time on
-    a GPU is short: 100,000 where a claim rests on it with three seeds, and 30,000 for the rest.
+    """The paper's sizes, what matters most first. It trains up to 500,000 steps with Adam; with Muon, a rate of 3e-3
+    and look-ups that never repeat themselves, small trials suggest a tenth of that (docs/log.md).
     """
-    long, short, three = {"steps": 100_000, "rate": 1e-3}, {"steps": 30_000, "rate": 1e-3}, (0, 1, 2)
+    long, short, three = {"steps": 40_000, "rate": 3e-3}, {"steps": 30_000, "rate": 3e-3}, (0, 1, 2)
+    counting = {"steps": 15_000, "rate": 2e-3}
     published = Index(lookups=7)
     ours = replace(published, shared=True, answer="any")
     six, four, two = (replace(ours, lookups=lookups) for lookups in (6, 4, 2))
     pointers = replace(published, lookups=5, shared=True, address="pointer")  # any answer loses the order (docs/log.md)
-    line = UniformSearch(100, queries=QUERIES)
-    main = one(OURS, line, ours, **long, seeds=three)
-    fifty = UniformSearch(50, queries=QUERIES)
+    line, fifty = UniformSearch(100, queries=QUERIES), UniformSearch(50, queries=QUERIES)
+    main, few = one(OURS, line, ours, **short, seeds=three), replace(published, lookups=2)
+    forced = replace(few, slots=8, before="slots")
     return (
         main,
-        one(PUBLISHED, line, published, **long, seeds=three),
         one(PLANE, UniformSearch(100, dim=2, queries=QUERIES), six, **long, seeds=three),
         one(HARD, HardSearch(15, queries=QUERIES), four, **short),
-        one(HARD_PUBLISHED, HardSearch(15, queries=QUERIES), replace(published, lookups=4), **short),
-        one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, **short),
-        one(SPHERE, SphereSearch(100, queries=QUERIES), six, **short),
-        one(ZIPF, ZipfSearch(100, queries=QUERIES), ours, **short),
-        *(one(space(slots), fifty, replace(published, lookups=2, slots=slots), **short) for slots in (0, 8, 32, 128)),
+        one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 60_000, 3e-3),
+        one(SPHERE, SphereSearch(100, queries=QUERIES), six, 60_000, 3e-3),
+        *(one(space(slots), fifty, replace(few, slots=slots), **long) for slots in (0, 8, 32, 128)),
+        *(one(slots_first(slots), fifty, replace(forced, slots=slots), **long) for slots in (8, 32, 128)),
+        one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
         one(HALF, fifty, two, **short),
+        one(ZIPF, ZipfSearch(100, queries=QUERIES), ours, **short),
+        *(pictures(mnist(NUMBERS), mnist(HITTERS), ours, short, counting, MNIST) if MNIST else ()),
         one(LARGE, UniformSearch(500, queries=QUERIES), pointers, **short),
-        *ablations(OURS, main, seeds=(0,), steps=30_000),
-        one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **short),
-        one(FIXED, ZipfStream(100, 100, ranks="fixed"), LearnedSketch(cells=16), **short),
-        one(PROBE, SphereSearch(8, queries=QUERIES), replace(published, lookups=1), **short),
-        *pictures(NUMBERS, HITTERS, ours, short),
-        *(pictures(mnist(NUMBERS), mnist(HITTERS), ours, short, MNIST) if MNIST else ()),
+        *ablations(OURS, main, seeds=(0,)),
+        one(PROBE, SphereSearch(8, queries=QUERIES), replace(published, lookups=1), 15_000, 3e-3),
+        one(FIXED, ZipfStream(100, 100, ranks="fixed"), LearnedSketch(cells=16), **counting),
+        one(PUBLISHED, line, published, **short),
+        one(HARD_PUBLISHED, HardSearch(15, queries=QUERIES), replace(published, lookups=4), **short),
+        *pictures(NUMBERS, HITTERS, ours, short, counting),
         planted_case(points=15),
     )
 
