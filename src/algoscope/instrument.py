@@ -238,15 +238,20 @@ class Instrument:
         return judge(names, stages, measure, values, null, self.positions, FIRST, confidence, seed=self.seed)
 
     def _solved(self) -> dict[tuple[str, Stage], tuple[str, Stage]]:
-        """The steps of iterations that have become a closed form, to 1% of the targets, and which."""
+        """The steps of iterations that have become a closed form, to 1% of the targets, and which: the nearest of those
+        that all later steps are as well. A method that passes by a ridge regression has not become it.
+        """
         found: dict[tuple[str, Stage], tuple[str, Stage]] = {}
         forms = {a.name for a in self.algorithms if isinstance(a, known.OrdinaryLeastSquares | known.Ridge)}
-        for closed in (self.traces[name] for name in self.traces if name in forms):
-            for other in (trace for trace in self.traces.values() if trace.name not in forms):
-                off = (other.values - closed.values)[:, :, self.at].square().flatten(1).mean(1)
-                near = (off <= CONVERGED * self.sample.normalizer()).tolist()
-                steps = [step for step, same in zip(other.stages, near, strict=True) if same]
-                found |= {(other.name, step): (closed.name, closed.stages[0]) for step in steps}
+        closed = [self.traces[name] for name in self.traces if name in forms]
+        for other in (trace for trace in self.traces.values() if trace.name not in forms and closed):
+            off = [(other.values - form.values)[:, :, self.at].square().flatten(1).mean(1) for form in closed]
+            near = torch.stack(off) <= CONVERGED * self.sample.normalizer()
+            stays = near.flip(1).long().cumprod(1).flip(1).bool()
+            nearest = torch.where(stays, torch.stack(off), torch.inf).argmin(0).tolist()
+            for step, form, any_of_them in zip(other.stages, nearest, stays.any(0).tolist(), strict=True):
+                if any_of_them:
+                    found[other.name, step] = (closed[form].name, closed[form].stages[0])
         return found
 
 

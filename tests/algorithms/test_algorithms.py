@@ -76,7 +76,7 @@ def test_bad_steps_are_named(method, steps):
     [
         (GradientDescent, {"steps": 3, "rate": 0.0}, "rate must be a finite number > 0"),
         (GradientDescent, {"steps": 3, "rate": float("inf")}, "rate must be a finite number > 0"),
-        (GradientDescent, {"steps": 3, "rate": "fast"}, "rate must be one of 'best' or a positive number, got 'fast'"),
+        (GradientDescent, {"steps": 3, "rate": "fast"}, "rate must be one of 'best', 'safe' or a positive number"),
         (
             GradientDescent,
             {"steps": 3, "start": "ones"},

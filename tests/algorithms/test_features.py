@@ -28,6 +28,7 @@ def test_descent_on_features_is_descent_on_what_the_features_are(task):
         found = trace.values[1, b, t].numpy().reshape(-1)
         np.testing.assert_allclose(found, (left[b, t] @ weights).reshape(-1), atol=1e-10)
     assert not trace.values[0].any()
+    assert OnFeatures(GradientDescent(3), task, "(1, x)").name == "GradientDescent on (1, x)"
 
 
 def test_least_squares_on_a_chain_of_thought_finds_every_state_that_it_can():

@@ -18,6 +18,7 @@ from algoscope.algorithms import (
     GradientDescent,
     GradientDescentPlusPlus,
     HeavyBall,
+    Mean,
     Newton,
     OnlineGradientDescent,
     OrdinaryLeastSquares,
@@ -77,7 +78,17 @@ def test_ridge_takes_the_noise_of_the_prompts_by_default():
     torch.testing.assert_close(Ridge().trace(prompts).values, Ridge(ridge=0.25).trace(prompts).values)
 
 
-@pytest.mark.parametrize("rate", [0.01, "best"])
+@pytest.mark.parametrize("targets", [1, 3])
+def test_the_mean_is_that_of_the_targets_seen(targets):
+    y = np.random.default_rng(0).normal(size=(4, 7, targets))[..., 0 if targets == 1 else slice(None)]
+    trace = Mean().trace(Prompts(torch.ones(4, 7, 2, dtype=torch.float64), torch.from_numpy(y)))
+    assert trace.stages == (0,)
+    assert not trace.values[0, :, 0].any()
+    for t in range(1, 7):
+        np.testing.assert_allclose(trace.values[0, :, t], y[:, :t].mean(1), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("rate", [0.01, "best", "safe"])
 def test_gradient_descent(prompts, rate):
     trace = GradientDescent(60, rate=rate).trace(prompts)
     assert_follows(trace, lambda x, y, b, t: textbook.gradient_descent(x, y, 60, rate))
@@ -99,6 +110,17 @@ def test_gradient_descent_with_ridge(prompts):
     assert trace.weights is not None
     first = trace.weights[0].numpy()
     assert_follows(trace, lambda x, y, b, t: textbook.gradient_descent(x, y, 40, 0.01, first[b, t], ridge=0.5))
+
+
+def test_at_the_safe_rate_no_direction_overshoots_and_at_the_best_one_does():
+    """The top direction of diag(100, 1) is solved at once at 1/λ_max, and changes its sign in each step at the best."""
+    x = torch.tensor([[[10.0, 0.0], [0.0, 1.0], [1.0, 1.0]]], dtype=torch.float64)
+    prompts = Prompts(x, torch.tensor([[10.0, 1.0, 0.0]], dtype=torch.float64))  # w* = (1, 1)
+    safe, best = (GradientDescent([1, 2, 3], rate=rate).trace(prompts).weights for rate in ("safe", "best"))
+    assert safe is not None
+    assert best is not None
+    np.testing.assert_allclose(1 - safe[:, 0, 2].numpy(), [[0, 0.99], [0, 0.99**2], [0, 0.99**3]], atol=1e-12)
+    assert (np.sign(1 - best[:, 0, 2, 0].numpy()) == [-1, 1, -1]).all()
 
 
 def test_gradient_descent_that_diverges_says_so():

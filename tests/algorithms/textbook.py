@@ -20,7 +20,7 @@ def spectrum(x: Array) -> tuple[float, float]:
 
 def gradient_descent(x: Array, y: Array, steps: int, rate: float | str, start: Array | None = None, ridge=0.0):
     low, high = spectrum(x)
-    eta = 2 / (high + low) if isinstance(rate, str) else rate
+    eta = {"best": 2 / (high + low), "safe": 1 / high}[rate] if isinstance(rate, str) else rate
     matrix, target = x.T @ x + ridge * np.eye(x.shape[1]), x.T @ y
     w = np.zeros(x.shape[1], dtype=x.dtype) if start is None else start
     iterates = [w]

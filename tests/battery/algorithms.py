@@ -13,9 +13,11 @@ ALGORITHMS: list[Algorithm] = [
     ag.algorithms.Ridge(),
     ag.algorithms.Ridge(ridge=0.7),
     ag.algorithms.Zero(),
+    ag.algorithms.Mean(),
     ag.algorithms.GradientDescent(steps=6),
     ag.algorithms.GradientDescent(steps=[0, 2, 5], rate="best", start="uniform"),
     ag.algorithms.GradientDescent(steps=6, start="uniform/sqrt(dim)", ridge=0.3),
+    ag.algorithms.GradientDescent(steps=[0, 1, 5, 40], rate="safe"),
     ag.algorithms.PreconditionedGradientDescent(steps=6),
     ag.algorithms.HeavyBall(steps=6),
     ag.algorithms.Chebyshev(steps=6),
@@ -40,6 +42,7 @@ ALGORITHMS: list[Algorithm] = [
     ag.algorithms.AllConnected(),
 ]
 
+WITHOUT_WEIGHTS = (ag.algorithms.Mean,)  # on x
 REGRESSIONS = [algorithm for algorithm in ALGORITHMS if algorithm.family == "regression"]
 
 LINE_SEARCHES: list[Algorithm] = [  # for points with one coordinate
@@ -66,12 +69,16 @@ SKETCHES: list[Algorithm] = [
 
 
 def check_trace(algorithm: Algorithm, prompts: Prompts) -> None:
-    """Shapes, dtype, labels and the tie between weights and predictions."""
+    """Shapes, dtype, labels and the tie between weights and predictions, where x has weights."""
     trace = algorithm.trace(prompts)
     target = tuple(prompts.y.shape[2:])
     batch, points = prompts.batch, prompts.positions
     assert trace.prompts is prompts
     assert trace.values.shape == (len(trace), *prompts.y.shape)
+    if isinstance(algorithm, WITHOUT_WEIGHTS):
+        assert (trace.weights, trace.converged) == (None, None)
+        assert (trace.values.dtype, trace.values.device) == (torch.float64, prompts.x.device)
+        return
     assert trace.weights is not None
     assert trace.weights.shape == (len(trace), batch, points, prompts.dim, *target)
     assert trace.converged is not None
@@ -119,6 +126,8 @@ def check_stages(algorithm: Algorithm, prompts: Prompts) -> None:
 def check_convergence(algorithm: Algorithm, prompts: Prompts) -> None:
     """`converged` means that the gradient of the method's own problem has vanished, and nothing else."""
     trace = algorithm.trace(prompts)
+    if isinstance(algorithm, WITHOUT_WEIGHTS):
+        return
     assert trace.weights is not None
     assert trace.converged is not None
     ridge = getattr(algorithm, "ridge", 0.0)

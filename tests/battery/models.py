@@ -31,6 +31,7 @@ MODELS: list[Model] = [
     AlgoFormer(layers=1, heads=2, width=8, loops=3),
     AlgoFormer(layers=2, heads=2, width=8, loops=2, pre=0, post=2, injection="pre", norm="none", activation="relu"),
     AlgoFormer(layers=1, heads=1, width=8, loops=2, injection="prompt", sink=True, scored=2, truncated=True),
+    AlgoFormer(layers=2, heads=2, width=8, loops=3, injection="prompt", loop_norm=True),
     Looped(layers=1, heads=2, width=8, loops=3, scored=2),
     Looped(layers=2, heads=1, width=8, loops=1, mask="full", norm="none"),
     Recurrent(layers=3, width=8),

@@ -37,6 +37,22 @@ def test_the_looped_transformer_is_that_of_its_formula():
     assert network.stages == ("embedding", "loop 1", "loop 2", "loop 3")
 
 
+@pytest.mark.parametrize("injection", ["none", "prompt", "pre"])
+def test_a_norm_may_end_every_loop(injection):
+    """z ← norm(block(z + given)), from what pre left; without it, there are no weights for it."""
+    network = build(AlgoFormer(heads=1, width=8, loops=3, injection=injection, loop_norm=True))
+    assert network.loop_norm is not None
+    prompt = network.embedded(TOKENS)
+    z = pre = added(*network.blocks[0](prompt))
+    for t in range(3):
+        given = {"none": 0.0, "prompt": prompt, "pre": pre if t else 0.0}[injection]
+        z = network.loop_norm(added(*network.blocks[1](z + given)))
+    torch.testing.assert_close(network(TOKENS), network.read_out(network.norm(added(*network.blocks[2](z)))))
+    plain = build(AlgoFormer(heads=1, width=8, loops=3, injection=injection))
+    assert network.parameter_count == plain.parameter_count + 2 * 8
+    torch.testing.assert_close(network.answers(TOKENS)[-1], network(TOKENS))
+
+
 @pytest.mark.parametrize("model", [AlgoFormer(heads=1, width=8, loops=4), Looped(heads=1, width=8, loops=4)], ids=str)
 def test_training_scores_the_answers_after_each_of_the_last_loops(model):
     network = build(model)
@@ -66,8 +82,9 @@ def test_truncated_gradients_do_not_flow_through_the_loops_before():
 
 @pytest.mark.parametrize("truncated", [False, True])
 @pytest.mark.parametrize("members", [1, 3])
-def test_the_loss_is_the_mean_over_the_scored_loops_and_the_error_that_of_the_last(truncated, members):
-    model = AlgoFormer(heads=1, width=8, loops=3, scored=2, truncated=truncated)
+@pytest.mark.parametrize("normed", [False, True])
+def test_the_loss_is_the_mean_over_the_scored_loops_and_the_error_that_of_the_last(truncated, members, normed):
+    model = AlgoFormer(heads=1, width=8, loops=3, scored=2, truncated=truncated, loop_norm=normed)
     settings = Settings(steps=4, batch=5, precision="fp64", curriculum=None)
     population = Population(model, [Member(TASK, seed) for seed in range(members)], settings, torch.device("cpu"))
     x, y = population._draw(None)

@@ -4,7 +4,7 @@ from algoscope.algorithms.algorithm import Algorithm
 from algoscope.algorithms.cells import IterativeQuantization, KMeansCells, RangeCells, SimHash
 from algoscope.algorithms.components import AllConnected, Degree, Hops, LabelPropagation, Squaring, Tripling
 from algoscope.algorithms.conjugate import ConjugateGradients
-from algoscope.algorithms.exact import OrdinaryLeastSquares, Ridge, Zero
+from algoscope.algorithms.exact import Mean, OrdinaryLeastSquares, Ridge, Zero
 from algoscope.algorithms.features import OnFeatures
 from algoscope.algorithms.gradient import GradientDescent, GradientDescentPlusPlus, PreconditionedGradientDescent
 from algoscope.algorithms.momentum import Chebyshev, HeavyBall
@@ -32,6 +32,7 @@ __all__ = [
     "KDTree",
     "KMeansCells",
     "LabelPropagation",
+    "Mean",
     "Newton",
     "OnFeatures",
     "OnlineGradientDescent",

@@ -42,6 +42,20 @@ class Ridge(Algorithm):
 
 
 @dataclass(frozen=True)
+class Mean(Algorithm):
+    """The mean of the targets seen so far, whatever x is; zero before the first. One stage, labeled 0.
+
+    What is left of regression without the inputs: an intercept. It has no weights on x.
+    """
+
+    def trace(self, prompts: Prompts) -> Trace:
+        targets = prompts.target_columns.double()
+        seen = torch.arange(1, targets.shape[1], device=targets.device, dtype=torch.float64)[:, None]
+        means = torch.nn.functional.pad(targets[:, :-1].cumsum(1) / seen, (0, 0, 1, 0))
+        return Trace(self.name, means.reshape(1, *prompts.y.shape), (0,), prompts)
+
+
+@dataclass(frozen=True)
 class Zero(Algorithm):
     """w = 0: the null. What does not fit better than this has not been identified. One stage, labeled 0."""
 

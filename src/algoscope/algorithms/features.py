@@ -25,21 +25,27 @@ class Reduction(Protocol):
 class OnFeatures(Algorithm):
     """An `algorithm` on the regressions that a `task` is to someone who knows its features: Φ(x) in place of x.
 
-    It has no weights on x itself.
+    It has no weights on x itself. `called` is what the features are called.
     """
 
     algorithm: Algorithm
     task: Reduction
+    called: str = "features"
 
     @property
     def name(self) -> str:
-        return f"{self.algorithm.name} on features"
+        return f"{self.algorithm.name} on {self.called}"
 
     def trace(self, prompts: Prompts) -> Trace:
-        parts = [self.algorithm.trace(problem) for problem in _problems(self.task, prompts)]
-        values = self.task.solved([part.values for part in parts])
-        values = values.reshape(len(parts[0]), *prompts.y.shape)
-        return Trace(self.name, values, parts[0].stages, prompts, note=parts[0].note)
+        values, told = [], []
+        for problem in _problems(self.task, prompts):
+            part = self.algorithm.trace(problem)
+            values.append(part.values)
+            told.append((part.stages, part.note))  # and not its weights, which would fill the memory
+        stages, note = told[0]
+        return Trace(
+            self.name, self.task.solved(values).reshape(len(stages), *prompts.y.shape), stages, prompts, note=note
+        )
 
 
 _reduced: weakref.WeakKeyDictionary[Prompts, dict[object, Sequence[Prompts]]] = weakref.WeakKeyDictionary()

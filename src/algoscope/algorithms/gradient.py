@@ -17,12 +17,20 @@ from algoscope.randomness import stream
 from algoscope.trace import Prompts, Trace
 
 Rate: TypeAlias = float | Literal["best"]
+PlainRate: TypeAlias = float | Literal["best", "safe"]
 STARTS = ("zero", "uniform", "uniform/sqrt(dim)")
 
 
 def best_rate(problem: LeastSquares) -> Float[Tensor, "batch positions 1"]:
     """η = 2/(λ_max + λ_min), which makes the largest |1 − ηλ| as small as a constant rate can (Polyak 1964)."""
     return 2 / (problem.largest + problem.smallest)
+
+
+def chosen_rate(rate: PlainRate, problem: LeastSquares) -> Float[Tensor, "batch positions 1"] | float:
+    """η, for every prefix."""
+    if isinstance(rate, str):
+        return best_rate(problem) if rate == "best" else 1 / problem.largest
+    return rate
 
 
 def divergence(rate: Tensor | float, problem: LeastSquares) -> str:
@@ -35,27 +43,28 @@ def divergence(rate: Tensor | float, problem: LeastSquares) -> str:
 class GradientDescent(Algorithm):
     """w ← w − η(Sw − Xᵀy), so r_k(λ) = (1 − ηλ)^k. The gradient is summed over the examples, not averaged.
 
-    Cauchy 1847. `rate` is η, or "best" for the best constant rate of each prefix, 2/(λ_max + λ_min). `start` is w_0:
-    "zero", or a fresh draw for every prefix of U[0,1) ("uniform") or of U[0,1)/√d ("uniform/sqrt(dim)", which the
-    published heat maps of Fu et al. fit). `ridge` ρ descends on S + ρI.
+    Cauchy 1847. `rate` is η; "best" is the best constant rate of each prefix, 2/(λ_max + λ_min), at which the top
+    direction of an ill-conditioned problem overshoots in nearly every step; "safe" is 1/λ_max of each prefix, at which
+    none ever does. `start` is w_0: "zero", or a fresh draw for every prefix of U[0,1) ("uniform") or of U[0,1)/√d
+    ("uniform/sqrt(dim)", which the published heat maps of Fu et al. fit). `ridge` ρ descends on S + ρI.
     """
 
     steps: arguments.Steps
-    rate: Rate = 0.01
+    rate: PlainRate = 0.01
     start: Literal["zero", "uniform", "uniform/sqrt(dim)"] = "zero"
     ridge: float = 0.0
     seed: int = 0  # of the random start
 
     def __post_init__(self) -> None:
         arguments.steps(self.steps)
-        arguments.number_or_choice("rate", self.rate, ["best"])
+        arguments.number_or_choice("rate", self.rate, ["best", "safe"])
         arguments.choice("start", self.start, STARTS)
         arguments.number("ridge", self.ridge)
         arguments.integer("seed", self.seed, 0)
 
     def trace(self, prompts: Prompts) -> Trace:
         problem = LeastSquares.of(prompts, self.ridge)
-        rate = best_rate(problem) if self.rate == "best" else self.rate
+        rate = chosen_rate(self.rate, problem)
         start, stages = self._start(problem), arguments.steps_to_keep(self.steps)
         iterates = (problem.at(power_of_one_minus(rate * problem.eigenvalues, k), start) for k in stages)
         return problem.trace(self.name, stages, iterates, divergence(rate, problem))

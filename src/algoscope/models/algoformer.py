@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope import arguments
+from algoscope.models.network import Norm
 from algoscope.models.transformer import Transformer, TransformerNetwork, added
 
 INJECTIONS = ("none", "prompt", "pre")
@@ -23,8 +24,8 @@ class AlgoFormer(Transformer):
 
     `injection` is what a loop begins with, beside what the one before it left: "none", the "prompt" as it was embedded,
     or what "pre" left (the first loop then begins with that alone). In training the last `scored` loops answer, each
-    through `post`, and all count alike; `truncated` lets no gradient flow through the loops before these. The other
-    options are those of `Transformer`.
+    through `post`, and all count alike; `truncated` lets no gradient flow through the loops before these. With
+    `loop_norm` a LayerNorm ends every loop, as in `Looped`. The other options are those of `Transformer`.
     """
 
     layers: int = 1
@@ -34,6 +35,7 @@ class AlgoFormer(Transformer):
     injection: Literal["none", "prompt", "pre"] = "none"
     scored: int = 1
     truncated: bool = False
+    loop_norm: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -133,6 +135,7 @@ class AlgoFormerNetwork(LoopingNetwork):
     def __init__(self, model: AlgoFormer, inputs: int, outputs: int, length: int, generator: torch.Generator) -> None:
         super().__init__(model, inputs, outputs, length, generator)
         self.injection = model.injection
+        self.loop_norm = Norm(model.width) if model.loop_norm else None
         self.borders = model.pre, model.pre + model.layers
 
     def passes(self, stream: Stream) -> Iterator[tuple[str, Stream]]:
@@ -150,7 +153,8 @@ class AlgoFormerNetwork(LoopingNetwork):
     def loop(self, t: int, stream: Stream, given: Tensor) -> Stream:
         if self.injection != "none" and not (t == 0 and self.injection == "pre"):
             stream = (added(*stream) + given,)
-        return self.through(slice(*self.borders), stream)
+        stream = self.through(slice(*self.borders), stream)
+        return stream if self.loop_norm is None else (self.loop_norm(added(*stream)),)
 
     def end(self, stream: Stream) -> Stream:
         return self.through(slice(self.borders[1], None), stream)

@@ -93,11 +93,15 @@ class Reading:
         predicted, gained = [], []
         for chunk, own in chunks(prompts, columns):
             states, wanted = self.states.of(chunk), _wanted(chunk, own)
-            read = torch.stack([self.maps[stage](states[stage]) for stage in self.states.stages], dim=1)
-            predicted.append(read[..., : self.targets])
-            unread = self._by_column((read - wanted[:, None])[:, :, self.at]).square().sum((2, -1))
-            column, null = unread.chunk(2, dim=-1)
-            gained.append(null - column)
+            values, gains = [], []
+            for stage in self.states.stages:  # one at a time: many columns of many coordinates fill the memory
+                read = self.maps[stage](states[stage])
+                values.append(read[..., : self.targets].clone())
+                unread = self._by_column((read - wanted)[:, self.at]).square().sum((1, -1))
+                column, null = unread.chunk(2, dim=-1)
+                gains.append(null - column)
+            predicted.append(torch.stack(values, dim=1))
+            gained.append(torch.stack(gains, dim=1))
             done(chunk.batch)
         values = torch.cat(predicted).movedim(1, 0).reshape(-1, *prompts.y.shape)
         trace, gains = Trace("the model", values, self.states.stages, prompts), torch.cat(gained)

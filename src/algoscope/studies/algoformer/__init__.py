@@ -1,8 +1,8 @@
 """Gao, Zheng et al.: transformers with a loop, and layers before and after it, learn algorithms.
 
-plan.py says what is trained, measures.py, loops.py and costs.py what is measured, references.py what known methods make
-of the same prompts, controls.py which networks are known; findings.py and claims.py say what follows, figures.py and
-tables.py what is shown.
+plan.py says what is trained, measures.py, loops.py and costs.py what is measured, candidates.py which algorithms a loop
+may run, references.py what known methods make of the same prompts, controls.py which answers are known; findings.py and
+claims.py say what follows, figures.py and tables.py what is shown.
 """
 
 from algoscope.studies.algoformer.claims import CLAIMS
@@ -14,7 +14,7 @@ from algoscope.studies.study import Section, Study
 
 STUDY = Study(
     name="algoformer",
-    version=2,
+    version=3,
     about="A transformer with a loop, layers before it that prepare and layers after it that finish: does that shape "
     "learn algorithms better than a standard or a looped transformer? And which algorithm does its loop run? The paper "
     "argues that it is an iterative one; nobody has looked. There is no public code, and fifteen points are open: what "

@@ -1,17 +1,30 @@
-"""Networks whose loops are known: AlgoFormers written by hand, and one that was never trained."""
+"""Answers that are known: AlgoFormers written by hand, one that was never trained, and steps that are planted on the
+prompts of the study itself, to be found in the study's own list.
+"""
 
+from dataclasses import replace
 from typing import Any
 
+from torch import Tensor
+from torch.nn.functional import pad
+
+from algoscope import algorithms as known
+from algoscope.algorithms import Algorithm
 from algoscope.models import AlgoFormer
-from algoscope.randomness import stream
+from algoscope.randomness import normal, stream
+from algoscope.reading.states import Show
 from algoscope.studies.algoformer import loops
+from algoscope.studies.algoformer.candidates import on_features
 from algoscope.studies.algoformer.measures import SIZES
-from algoscope.studies.constructions.controls import CONTROLS, counted, said
-from algoscope.tasks import RepresentationRegression
+from algoscope.studies.algoformer.references import steady_rate
+from algoscope.studies.constructions.controls import CONTROLS, Control, counted, said
+from algoscope.tasks import RepresentationRegression, Task
+from algoscope.trace import Prompts
 
 BY_HAND = ("gradient descent", "regression on features", "chains of thought", "Newton, looped", "decoder")
 NAMED = {"smoke": 40, "laptop": 1000, "paper": 1000}  # prompts to compare on, and as many to fit on
 UNTRAINED = RepresentationRegression(dim=5, examples=20)
+BLURRED = 0.002  # of E[y²]: noise on every second copy of what is planted, as a network has some
 FRESH = AlgoFormer(heads=4, width=32, loops=10, scored=5)
 
 
@@ -26,7 +39,50 @@ def by_hand(name: str, scale: str) -> dict[str, Any]:
 def fresh(scale: str) -> dict[str, Any]:
     """A network of random weights holds no step of anything."""
     task = UNTRAINED
-    network = FRESH.build(task.inputs, task.outputs, task.length, stream("weights", 0))
+    model = replace(FRESH, loops=3, scored=1) if scale == "smoke" else FRESH
+    network = model.build(task.inputs, task.outputs, task.length, stream("weights", 0))
     found = loops.followed(network, task, SIZES[scale].compared, paged=False)
     alarms = sum(stage["certain"] for stage in found["loops"]["stages"])
     return {"named": {"kept": 0, "named": 0, "expected": 0, "alarms": alarms, "wrong": 0}, "expected": {}, **found}
+
+
+def planted_steps(task: Task) -> dict[str, tuple[Algorithm, int]]:
+    """What is planted: steps that lists of candidates which end too early call something else."""
+    newton, descent = known.Newton([18, 20, 24]), known.GradientDescent([8192], rate=steady_rate(task))
+    found: dict[str, tuple[Algorithm, int]] = {
+        "ridge .01": (known.Ridge(0.01), 0),
+        **{f"Newton {k}": (newton, k) for k in (18, 20, 24)},
+        "descent 8,192": (descent, 8192),
+        "conjugate gradients 3": (known.ConjugateGradients([3]), 3),
+    }
+    return {told: (on_features(task, each), k) for told, (each, k) in found.items()} | {"mean": (known.Mean(), 0)}
+
+
+def shown(task: Task) -> Show:
+    """Shows each planted step as the state of a stage of its own, as it is and blurred."""
+    blur = stream("planted", 0)
+
+    def show(tokens: Tensor) -> dict[str, Tensor]:
+        x, y = tokens[:, 0::2, : task.dim], pad(tokens[:, 1::2, 0], (0, 1))  # pyright: ignore[reportAttributeAccessIssue]
+        prompts, states = Prompts(x.double(), y.double(), power=task.power), {}
+        for told, (method, step) in planted_steps(task).items():
+            trace = method.trace(prompts)
+            values = trace.values[trace.stages.index(step)]
+            noise = normal([blur], *values.shape, dtype=values.dtype) * (BLURRED * task.power) ** 0.5
+            for name, part in ((told, values), (f"{told}, blurred", values + noise)):
+                states[name] = part.repeat_interleave(2, dim=1)[:, :-1, None]  # one state a token
+        return states
+
+    return show
+
+
+def planted(task: Task, scale: str) -> dict[str, Any]:
+    """Whether planted steps are found, on as many prompts as models are compared on."""
+    instrument = loops.instrument_of(task, SIZES[scale].of(task).compared)
+    steps = {told: (method.name, step) for told, (method, step) in planted_steps(task).items()}
+    expected = {name: step for told, step in steps.items() for name in (told, f"{told}, blurred")}
+    control = Control(lambda: shown(task), task, expected, instrument.algorithms, everywhere=True)
+    verdict = instrument.identify(shown(task), list(expected), weights=False)
+    counts, rows = counted(control, instrument, verdict)
+    told = {stage: list(step) for stage, step in expected.items()}
+    return {"named": counts, "judged": rows, "expected": told, "loops": loops.told(verdict)}

@@ -52,13 +52,17 @@ def curve(errors: PerExample) -> dict[str, Any]:
     return {"t": list(range(errors.shape[1])), "n": len(errors), **spread(errors)}
 
 
+def part_means(values: Float[Tensor, "prompts cells"]) -> Float[Tensor, "cells parts"]:
+    return torch.stack([part.mean(0) for part in values.chunk(PARTS)]).mT
+
+
 def summary(errors: PerExample) -> dict[str, Any]:
     """At the last number of examples, and on average from the first example on.
 
     The means over parts of the prompts, the same for all models, let two models be compared prompts by prompts.
     """
     views = torch.stack([errors[:, -1], errors[:, 1:].mean(1)], dim=1)
-    both, parts = spread(views), torch.stack([part.mean(0) for part in views.chunk(PARTS)]).mT.tolist()
+    both, parts = spread(views), part_means(views).tolist()
     return {
         place: {"n": len(errors), **{part: both[part][k] for part in ("error", "low", "high")}, "parts": parts[k]}
         for k, place in enumerate(("last", "mean"))

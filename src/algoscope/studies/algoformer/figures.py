@@ -1,6 +1,7 @@
 """The figures of the study, from its numbers."""
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -13,9 +14,12 @@ from algoscope.studies.plans import Plan, Rows, drawn
 from algoscope.studies.study import Numbers
 
 FLOOR, CEILING = 1e-6, 30.0  # errors are drawn between these
+NULL = "null: predicts zero"
 CENTER = ("loop-similarity", "loop-steps")
 SHORT = {
     "GradientDescent(rate=best)": "gradient descent, best rate",
+    "GradientDescent(rate=safe)": "gradient descent, 1/λ_max",
+    "Mean": "mean of y",
     "ConjugateGradients": "conjugate gradients",
     "HeavyBall": "heavy ball",
     "GradientDescentPlusPlus": "GD++",
@@ -36,12 +40,12 @@ def shown(model: Numbers) -> bool:
 
 def readable(algorithm: str) -> str:
     """An algorithm as a reader calls it."""
-    plain, features = algorithm.removesuffix(" on features"), algorithm.endswith(" on features")
-    if plain.startswith("GradientDescent(rate=") and "best" not in plain:
+    plain, _, space = algorithm.partition(" on ")
+    if plain.startswith("GradientDescent(rate=") and plain not in SHORT:
         plain = f"gradient descent, rate {plain[21:-1]}"
-    if plain.startswith("Ridge"):
-        plain = "ridge"
-    return SHORT.get(plain, plain) + (" on Φ(x)" if features else "")
+    if plain.startswith("Ridge("):
+        plain = f"ridge, λ = {float(plain[12:-1]):g}"
+    return SHORT.get(plain, plain) + (f" on {'Φ(x)' if space == 'features' else space}" if space else "")
 
 
 def within(value: float | None) -> float | None:
@@ -58,12 +62,24 @@ def _similarity(model: Numbers) -> Rows:
     stages = model.get("loops", {}).get("stages", ())
     for stage, value in zip(stages, model.get("loops", {}).get("null", ()), strict=True):
         if loop_number(stage["stage"]) and value is not None:
-            yield {"series": "null: predicts zero", "x": loop_number(stage["stage"]), "y": value}
-    for name, found in model.get("loops", {}).get("closest", {}).items():
+            yield {"series": NULL, "x": loop_number(stage["stage"]), "y": value}
+    close = {name: found["similarity"] for name, found in model.get("loops", {}).get("closest", {}).items()}
+    for name, found in _one_ridge(close).items():
         for i, stage in enumerate(model["loops"]["stages"]):
-            loop, value = loop_number(stage["stage"]), found["similarity"][i]
+            loop, value = loop_number(stage["stage"]), found[i]
             if loop and value is not None:
-                yield {"series": readable(name), "x": loop, "y": value}
+                yield {"series": name, "x": loop, "y": value}
+
+
+def _one_ridge(close: Mapping[str, Sequence[float | None]]) -> dict[str, list[float | None]]:
+    """By what a reader calls them; of the ridge regressions, at each place the closest."""
+    found: dict[str, list[float | None]] = {}
+    for name, values in close.items():
+        called = re.sub(r"ridge, λ = [0-9.e-]+", "ridge, best λ", readable(name))
+        before = found.get(called, [None] * len(values))
+        pairs = [[value for value in pair if value is not None] for pair in zip(before, values, strict=True)]
+        found[called] = [max(pair) if pair else None for pair in pairs]
+    return found
 
 
 def _steps(model: Numbers) -> Rows:
@@ -87,10 +103,12 @@ def _beyond(model: Numbers) -> Rows:
 
 
 def _answers(model: Numbers) -> Rows:
-    for name, found in model.get("answers", {}).get("similarity", {}).items():
-        for loop, value in zip(model["answers"]["loop"], found, strict=True):
+    """Beside the null and, among the algorithms, the mean of y: what is close to these has learned nothing."""
+    found = model.get("answers", {})
+    for name, values in ({**_one_ridge(found["similarity"]), NULL: found["null"]} if found else {}).items():
+        for loop, value in zip(found["loop"], values, strict=True):
             if value is not None:
-                yield {"series": readable(name), "x": loop, "y": value}
+                yield {"series": name, "x": loop, "y": value}
 
 
 def _errors_by_loop(model: Numbers) -> Rows:
@@ -111,9 +129,9 @@ def _curve(series: str, found: Mapping[str, Any]) -> Rows:
             yield {"series": series, "x": t, "y": within(value), "low": within(low), "high": within(high)}
 
 
-def _over_seeds(series: str, models: Iterable[Numbers]) -> Rows:
+def _over_seeds(series: str, models: Iterable[Numbers], part: str = "errors") -> Rows:
     """The mean over the seeds, and as its band the range of their intervals."""
-    found = [model["errors"] for model in models]
+    found = [model[part] for model in models]
     for i, t in enumerate(found[0]["t"] if found else ()):
         if t:
             mean = sum(each["error"][i] for each in found) / len(found)
@@ -138,12 +156,12 @@ def _framed(rows: Iterable[dict[str, Any]], kinds: Iterable[str]) -> Rows:
 
 
 def _compared(task: str) -> Callable[[Numbers], Rows]:
-    """Figure 2: the three models, and what least squares and ridge regression make of the features."""
+    """Figure 2: the three models, and what least squares and ridge regression make of the same prompts."""
 
     def rows(numbers: Numbers) -> Rows:
         kinds = {kind: numbers[run(kind, task)].values() for kind in names.KINDS if run(kind, task) in numbers}
         for kind, models in kinds.items():
-            yield from _over_seeds(kind, models)
+            yield from _over_seeds(kind, models, "beside")
         if kinds:
             closed = (references.LEAST_SQUARES, references.RIDGE)
             yield from _known(numbers, task, lambda name: name.startswith(closed))
@@ -157,7 +175,7 @@ def _solvers(noise: float) -> Callable[[Numbers], Rows]:
     def rows(numbers: Numbers) -> Rows:
         task = names.linear(noise)
         if run(ALGOFORMER, task) in numbers:
-            yield from _over_seeds(ALGOFORMER, numbers[run(ALGOFORMER, task)].values())
+            yield from _over_seeds(ALGOFORMER, numbers[run(ALGOFORMER, task)].values(), "beside")
             yield from _known(numbers, task, lambda name: True)
 
     return lambda numbers: _framed(rows(numbers), [ALGOFORMER])
@@ -173,6 +191,16 @@ def _windows(numbers: Numbers) -> Rows:
                 name.removeprefix(f"{default}, ") if name != default else f"{model.get('trained')} loops, the default"
             )
             yield from _loops(told, model)
+
+
+def _given(numbers: Numbers) -> Rows:
+    """Figure 3 again: whether it is what a loop is given, or a norm, that lets loops go on beyond training."""
+    runs = {f"injection {names.INJECTION}": run(ALGOFORMER, REPRESENTATION)}
+    more = (*map(names.injected, names.OTHER_INJECTIONS), *map(names.normed, names.NORMED_INJECTIONS))
+    runs |= {told: run(ALGOFORMER, REPRESENTATION, told) for told in more}
+    runs[names.LOOPED] = run(names.LOOPED, REPRESENTATION)
+    for told, name in runs.items():
+        yield from _loops(told, numbers.get(name, {}).get("0", {}))
 
 
 def _sizes(ending: str) -> Callable[[Numbers], Rows]:
@@ -255,6 +283,10 @@ ACROSS: dict[str, Plan] = {
         _draw(
             "loop", ERROR, "Fig. 3: loops and scored loops of training", log_x=True, log_y=True, legend="trained with"
         ),
+    ),
+    "given": (
+        _given,
+        _draw("loop", ERROR, "Beyond training: what a loop is given", log_x=True, log_y=True, legend="model"),
     ),
     "layers": (_sizes("layer"), _draw(EXAMPLES, ERROR, "Fig. 4a: layers", log_y=True, legend="model")),
     "heads": (_sizes("head"), _draw(EXAMPLES, ERROR, "Fig. 4b: heads", log_y=True, legend="model")),

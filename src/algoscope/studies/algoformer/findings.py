@@ -1,13 +1,14 @@
 """What the numbers say: functions from what was measured to findings, which the claims put together."""
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from algoscope.matching.bootstrap import ratio_interval
+from algoscope.matching.bootstrap import interval, ratio_interval
 from algoscope.studies.algoformer import names
 from algoscope.studies.algoformer.errors import WORST, draws_of
 from algoscope.studies.algoformer.loops import FEATURES
@@ -15,6 +16,7 @@ from algoscope.studies.study import Finding, Numbers, Value
 
 Model = Mapping[str, Any]  # the numbers of one model
 Find = Callable[[Numbers], Finding | None]
+ONE_RATE = re.compile(r"GradientDescent(\(rate=[0-9.e-]+\))?")
 UNLEARNED = 0.9  # a mean error above this is that of a model that has learned next to nothing
 
 
@@ -37,12 +39,6 @@ def sober(models: list[Model], finding: Finding) -> Finding:
 def error(model: Model, view: str = "last") -> Value:
     found = model["summary"][view]
     return Value(found["error"], found["low"], found["high"], found["n"])
-
-
-def over(a: Value, b: Value) -> Value:
-    """A ratio of two numbers that are not paired: its interval is as wide as both together."""
-    low, high = (max(end, 1e-12) for end in (b.low, b.high))
-    return Value(a.value / max(b.value, 1e-12), a.low / high, min(a.high / low, WORST), min(a.n, b.n))
 
 
 def paired(a: Model, b: Model, view: str) -> Value:
@@ -96,25 +92,50 @@ def known_error(run: str, method: str, **bounds: float) -> Find:
     return judge
 
 
-def beyond(view: str = "last") -> Callable[[Model], Value | None]:
-    """The error after the most loops over that after as many as in training."""
+def beyond(end: str, view: str = "last") -> Callable[[Model], Value | None]:
+    """The error after twice as many loops as in training, or after the most, over that after those of training."""
 
     def find(model: Model) -> Value | None:
-        found = model.get("by_loop", {}).get("beyond", {}).get(view)
+        found = model.get("by_loop", {}).get("beyond", {}).get(end, {}).get(view)
         return Value(found["ratio"], found["low"], found["high"], found["n"]) if found else None
 
     return find
 
 
-def steadier(few: str, many: str, **bounds: float) -> Find:
-    """How much more the error rises beyond training where few loops were scored than where many were."""
+def steadier(few: str, many: str, view: str = "last", **bounds: float) -> Find:
+    """How much more the error rises with twice the loops where few loops were scored than where many were."""
 
     def judge(numbers: Numbers) -> Finding | None:
         first, second = numbers.get(few, {}), numbers.get(many, {})
         both = [(first[seed], second[seed]) for seed in first if seed in second]
-        pairs = [(beyond()(a), beyond()(b)) for a, b in both]
-        values = [over(a, b) for a, b in pairs if a is not None and b is not None]
+        rises = [[model["by_loop"]["beyond"][names.TWICE][view] for model in pair] for pair in both]
+        values = [over(a, b) for a, b in rises]
         return sober([model for pair in both for model in pair], Finding.judged(values, **bounds)) if values else None
+
+    return judge
+
+
+def over(a: Mapping[str, Any], b: Mapping[str, Any]) -> Value:
+    """A rise over another, on the same parts of the prompts; by the influence of each part on its logarithm."""
+    parts = [torch.tensor(each[part], dtype=torch.float64).clamp(min=1e-300)
+             for each in (a, b) for part in ("parts", "parts_trained")]  # fmt: skip
+    signs = (1, -1, -1, 1)
+    middle = sum(sign * float(part.mean().log()) for sign, part in zip(signs, parts, strict=True))
+    pulls = torch.stack([sign * (part / part.mean() - 1) for sign, part in zip(signs, parts, strict=True)]).sum(0)
+    low, high = interval(middle + pulls[:, None], draws_of(len(pulls)), 0.95)
+    value, least, most = (min(math.exp(min(max(float(end), -50.0), 50.0)), WORST) for end in (middle, low, high))
+    return Value(value, least, most, min(a["n"], b["n"]))
+
+
+def best_of(ones: Sequence[str], others: Sequence[str], view: str = "last", **bounds: float) -> Find:
+    """The error of the best of some runs over that of the best of others, seed 0; all of them have to be there."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        if not all("0" in numbers.get(name, {}) for name in (*ones, *others)):
+            return None
+        sides = ([numbers[name]["0"] for name in side] for side in (ones, others))
+        a, b = (min(side, key=lambda model: model["summary"][view]["error"]) for side in sides)
+        return sober([a, b], Finding.judged([paired(a, b, view)], **bounds))
 
     return judge
 
@@ -185,7 +206,7 @@ def law_of(model: Model, algorithm: str) -> Mapping[str, Any] | None:
     laws = model["loops"]["laws"]
     plain = {name: name.removesuffix(FEATURES) for name in laws}
     if algorithm == "GradientDescent":
-        fitting = [name for name in laws if plain[name].startswith("GradientDescent(rate=") and "best" not in name]
+        fitting = [name for name in laws if ONE_RATE.fullmatch(plain[name])]
     else:
         fitting = [name for name in laws if plain[name] == algorithm]
     chosen = [name for name in fitting if name.endswith(FEATURES)] or fitting
@@ -197,24 +218,27 @@ def value_of(row: Mapping[str, Any], name: str) -> Value:
     return Value(value, low, high, row["n"])
 
 
-def settles(to: str, view: str = "mean") -> Callable[[Model], Value | None]:
-    """How far the answers after the most loops are from a closed form."""
-
-    def find(model: Model) -> Value | None:
-        rows = [row for row in model.get("fixed_point", ()) if row["to"] == to]
-        return value_of(rows[-1], view) if rows else None
-
-    return find
+def least_squares_nearest(model: Model) -> Value | None:
+    """How much nearer the answers after the loops of training are to least squares than to the next closed form."""
+    rows = [row for row in at_training(model) if row["nearest_other"]]
+    if not rows:
+        return None
+    by, low, high = rows[0]["nearer_mean"]
+    return Value(-by, -high, -low, rows[0]["n"])
 
 
 def nearer(to: str, view: str) -> Callable[[Model], Value | None]:
-    """How much nearer to a closed form than to least squares."""
+    """How much nearer the answers after the loops of training are to a closed form than to least squares."""
 
     def find(model: Model) -> Value | None:
-        rows = [row for row in model.get("fixed_point", ()) if row["to"] == to]
-        return value_of(rows[-1], f"nearer_{view}") if rows else None
+        rows = [row for row in at_training(model) if row["to"] == to]
+        return value_of(rows[0], f"nearer_{view}") if rows else None
 
     return find
+
+
+def at_training(model: Model) -> list[Mapping[str, Any]]:
+    return [row for row in model.get("fixed_point", ()) if row["loop"] == model["trained"]]
 
 
 def named(run: str) -> Find:

@@ -6,6 +6,7 @@ end in.
 """
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,64 +14,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algoscope import algorithms as known
-from algoscope.algorithms import Algorithm, OnFeatures
 from algoscope.instrument import Instrument
-from algoscope.matching import Match, compare, rate_law
+from algoscope.matching import MEASURES, Match, rate_law
 from algoscope.matching.bootstrap import interval
 from algoscope.models.algoformer import LoopingNetwork
+from algoscope.studies.algoformer.candidates import candidates, closed_forms, ridge
 from algoscope.studies.algoformer.errors import RESAMPLES, apart, draws_of
-from algoscope.studies.algoformer.references import TUNED_ON, right_penalty
-from algoscope.tasks import LinearRegression, RepresentationRegression, Task
+from algoscope.studies.algoformer.references import LEAST_SQUARES, right_penalty
+from algoscope.tasks import Task
 from algoscope.trace import Prompts, Stage, Trace
 from algoscope.verdict import StageVerdict, Verdict, plain_law, short
 
-MANY = (*range(1, 9), 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 256, 512, 1024)  # steps of slow methods
-FEW = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
-FEWER = (1, 2, 4, 8, 16, 32, 64)  # where a target has many coordinates
-PENALTIES = tuple(10.0**k for k in range(-4, 3))  # of ridge regression, .0001 to 100
 FEATURES = " on features"
-LEAST_SQUARES, RIGHT = "least squares", "ridge, right λ"
+RIGHT = "ridge, right λ"
 LOOKED_AT = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30)  # loops, and the last of training
-LAWS = ("GradientDescent", "Newton", "ConjugateGradients")
+LAWS = re.compile(
+    r"(GradientDescent(\(rate=([0-9.e-]+|safe)\))?|Newton(\(start=[0-9.e-]+\))?|ConjugateGradients)( on features)?"
+)  # of which a law tells something
+ANSWERED = 150  # prompts on which a network's own answers are compared, at most
 KEPT = 6  # steps told of those that cannot be told apart
-
-
-def candidates(task: Task) -> list[Algorithm]:
-    """The algorithms that a loop may run: on features where there are some, and a few on x itself."""
-    if isinstance(task, LinearRegression):
-        return _iterations(task, task.dim, MANY, FEW)
-    one = task.outputs == 1
-    found: list[Algorithm] = []
-    for each in _iterations(task, task.inputs, MANY if one else FEWER, FEW if one else FEWER):
-        found.append(OnFeatures(each, task))  # pyright: ignore[reportArgumentType]
-    if isinstance(task, RepresentationRegression):
-        found += [known.Newton([1, 2, 4, 6, 8]), known.GradientDescent(FEWER, rate="best"),
-                  known.ConjugateGradients([1, 2, 3, 4, 6, 8]), known.OrdinaryLeastSquares()]  # fmt: skip
-    return found
-
-
-def _iterations(task: Task, dim: int, many: Sequence[int], few: Sequence[int]) -> list[Algorithm]:
-    found: list[Algorithm] = [
-        known.GradientDescent(many, rate=steady_rate(task)),
-        known.GradientDescent(many, rate="best"),
-        known.Newton([k for k in range(17) if k < 13 or task.outputs == 1]),
-        known.ConjugateGradients([k for k in few if k < dim] + [dim]),
-        known.Chebyshev(few),
-        known.HeavyBall(few),
-        known.GradientDescentPlusPlus([k for k in few if k <= 12]),
-        known.OrdinaryLeastSquares(),
-    ]
-    return [*found, known.Ridge(right_penalty(task))] if task.noise else found
-
-
-@functools.cache
-def steady_rate(task: Task) -> float:
-    """One rate for all prompts and prefixes that suits them all: 1 over the largest eigenvalue of many."""
-    prompts = task.sample(TUNED_ON, seed=0, purpose="tuning")
-    problems = [prompts] if isinstance(task, LinearRegression) else task.problems(prompts)  # pyright: ignore[reportAttributeAccessIssue]
-    largest = max(float(torch.linalg.matrix_norm(problem.x[:, :-1], 2).max()) for problem in problems) ** 2
-    return float(f"{1 / largest:.2g}")
 
 
 @functools.lru_cache(maxsize=2)
@@ -110,9 +72,12 @@ def told(verdict: Verdict) -> dict[str, Any]:
 
 
 def law_by_loop(match: Match) -> dict[str, Any] | None:
-    """How the closest step grows with the number of loops; of the algorithms whose laws tell something."""
-    rows = [i for i, stage in enumerate(match.stages) if str(stage).startswith("loop ")]
-    if not match.b.startswith(LAWS) or len(match.steps) < 3 or len(rows) < 3:
+    """How the closest step grows with the number of loops, until it grows no more; of some algorithms.
+
+    `loops` are how many it rests on.
+    """
+    rows = moving(match)
+    if not LAWS.fullmatch(match.b) or len(match.steps) < 3 or len(rows) < 3:
         return None
     by_loop = replace(
         match,
@@ -122,7 +87,21 @@ def law_by_loop(match: Match) -> dict[str, Any] | None:
         **{part: getattr(match, part)[:, rows] for part in ("per_sequence", "null_per_sequence")},
         resamples=RESAMPLES // 5,
     )
-    return plain_law(rate_law(by_loop))
+    law = plain_law(rate_law(by_loop))
+    return law | {"loops": len(law["used"])}
+
+
+def moving(match: Match) -> list[int]:
+    """The rows of loops up to the first whose best step is that of the last loop, or tied with it.
+
+    A model that has arrived stays where it is, and a law that is fitted to that as well is one of its length.
+    """
+    rows = [i for i, stage in enumerate(match.stages) if str(stage).startswith("loop ")]
+    if not rows or match.none[rows[-1]]:
+        return rows
+    end = match.best[rows[-1]]
+    arrived = (k for k, i in enumerate(rows) if not match.none[i] and (match.best[i] == end or end in match.ties[i]))
+    return rows[: next(arrived) + 1]
 
 
 def stage_told(found: StageVerdict) -> dict[str, Any]:
@@ -158,41 +137,53 @@ def where(errors: Mapping[str, Match], stage: int) -> dict[str, Any] | None:
             "features": best[True][1], "inputs": best[False][1]}  # fmt: skip
 
 
-def answered(found: Tensor, prompts: Prompts, task: Task, kept: Sequence[int]) -> dict[str, Any]:
-    """The network's own answers after each number of loops against the algorithms, each at its closest step."""
+def compared_answers(instrument: Instrument) -> Prompts:
+    """The prompts on which the network's own answers are compared: the steps of all algorithms are known there."""
+    sample = instrument.sample
+    return replace(sample, x=sample.x[:ANSWERED], y=sample.y[:ANSWERED])
+
+
+def answered(found: Tensor, prompts: Prompts, instrument: Instrument, kept: Sequence[int]) -> dict[str, Any]:
+    """The network's own answers after each number of loops against the algorithms, each at its closest step.
+
+    `null` is what predicting zero has; the mean of the targets is one of the algorithms.
+    """
+    measure, at = MEASURES["errors"], instrument.at
     trace = Trace("answers", found, tuple(kept), prompts)
-    found_close = {}
-    for method in candidates(task):
-        match = compare(trace, method.trace(prompts), "errors", resamples=RESAMPLES // 5)
-        found_close[method.name] = short(match.similarity.nan_to_num(-1).amax(1))
-    return {"loop": list(kept), "similarity": found_close, "n": prompts.batch}
+    close = {}
+    for name, other in _known(instrument, prompts).items():
+        close[name] = short(measure.per_sequence(trace, other, at).mean(0).nan_to_num(-1).amax(1))
+    null = measure.per_sequence(trace, measure.null(trace), at)[..., 0].mean(0)
+    return {"loop": list(kept), "similarity": close, "null": short(null), "n": prompts.batch}
 
 
-def fixed_point(found: Tensor, prompts: Prompts, task: Task, kept: Sequence[int], trained: int) -> list[dict[str, Any]]:
-    """How far the answers after training's loops and after the most are from closed forms, and from which ridge least.
+def _known(instrument: Instrument, prompts: Prompts) -> dict[str, Trace]:
+    """What the algorithms make of the first prompts of the instrument."""
+    traces = instrument.traces.items()
+    return {name: Trace(name, trace.values[:, : prompts.batch], trace.stages, prompts) for name, trace in traces}
+
+
+def fixed_point(
+    found: Tensor, prompts: Prompts, instrument: Instrument, kept: Sequence[int], trained: int
+) -> list[dict[str, Any]]:
+    """How far the answers after training's loops and after the most are from closed forms: from least squares, ridge
+    regression with the right λ, the nearest of all, and the nearest of all others than least squares.
 
     Squared distances in units of E[y²]: on average from the first example on, and at the last.
     """
-    forms: dict[str, Algorithm] = {LEAST_SQUARES: known.OrdinaryLeastSquares()}
-    forms |= {f"ridge {penalty:.2g}": known.Ridge(penalty) for penalty in PENALTIES}
-    if task.noise:
-        forms[RIGHT] = known.Ridge(right_penalty(task))
-    values = {name: _on(task, form).trace(prompts).values[0] for name, form in forms.items()}
+    task, known = instrument.task, _known(instrument, prompts)
+    values = {called: known[form.name].values[0] for called, form in closed_forms(task).items()}
     rows: list[dict[str, Any]] = []
-    for loop in (trained, max(kept)):
-        own = found[kept.index(loop)]
-        off = {name: _views(own, value, prompts, task) for name, value in values.items()}
-        nearest = min(
-            (name for name in off if name.startswith("ridge ")), key=lambda name: float(off[name][:, 0].mean())
-        )
-        for name in dict.fromkeys((LEAST_SQUARES, RIGHT, nearest)):
-            if name in off:
-                rows.append(_row(loop, name, off[name], off[LEAST_SQUARES], name == nearest))
+    for loop in dict.fromkeys((trained, max(kept))):
+        off = {name: _views(found[kept.index(loop)], value, prompts, task) for name, value in values.items()}
+        others = sorted(off, key=lambda name: float(off[name][:, 0].mean()))
+        nearest, other = others[0], next(name for name in others if name != LEAST_SQUARES)
+        if task.noise:
+            rows.append(_row(loop, RIGHT, off[ridge(right_penalty(task))], off[LEAST_SQUARES]))
+        for name in dict.fromkeys((LEAST_SQUARES, nearest, other)):
+            row = _row(loop, name, off[name], off[LEAST_SQUARES])
+            rows.append(row | {"nearest": name == nearest, "nearest_other": name == other})
     return rows
-
-
-def _on(task: Task, method: Algorithm) -> Algorithm:
-    return method if isinstance(task, LinearRegression) else OnFeatures(method, task)  # pyright: ignore[reportArgumentType]
 
 
 def _views(own: Tensor, other: Tensor, prompts: Prompts, task: Task) -> Tensor:
@@ -201,12 +192,12 @@ def _views(own: Tensor, other: Tensor, prompts: Prompts, task: Task) -> Tensor:
     return torch.stack([off[:, 1:].mean(1), off[:, -1]], dim=1)
 
 
-def _row(loop: Stage, name: str, off: Tensor, from_least_squares: Tensor, nearest: bool) -> dict[str, Any]:
+def _row(loop: Stage, name: str, off: Tensor, from_least_squares: Tensor) -> dict[str, Any]:
     draws = draws_of(len(off))
     low, high = interval(off, draws, 0.95)
     nearer = from_least_squares - off
     less, more = interval(nearer, draws, 0.95)
-    row: dict[str, Any] = {"loop": loop, "to": name, "nearest": nearest, "n": len(off)}
+    row: dict[str, Any] = {"loop": loop, "to": name, "nearest": False, "nearest_other": False, "n": len(off)}
     for k, view in enumerate(("mean", "last")):
         row[view] = short(torch.stack([off.mean(0)[k], low[k], high[k]]))
         row[f"nearer_{view}"] = short(torch.stack([nearer.mean(0)[k], less[k], more[k]]))

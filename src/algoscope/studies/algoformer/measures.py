@@ -21,11 +21,12 @@ from algoscope.studies.algoformer.errors import (
     bounded,
     curve,
     draws_of,
+    part_means,
     per_example,
     spread,
     summary,
 )
-from algoscope.studies.algoformer.names import FOLLOWED, PAGED
+from algoscope.studies.algoformer.names import FOLLOWED, HURTS, MOST, PAGED, TWICE
 from algoscope.studies.study import Training
 from algoscope.tasks import Task
 from algoscope.trace import Prompts
@@ -48,13 +49,13 @@ class Sizes:
         if task.outputs == 1:
             return self
         compared = min(self.compared, max(self.compared * 20 // task.positions, 10))
-        return Sizes(self.tested // 4, self.prompts // 8, self.looped // 2, compared, self.loops)
+        return Sizes(self.tested // 4, self.prompts // 8, max(self.looped // 4, 20), compared, self.loops)
 
 
 SIZES = {
     "smoke": Sizes(80, 40, 20, 40, 12),
     "laptop": Sizes(4000, 500, 120, 400, 200),
-    "paper": Sizes(4000, 500, 120, 300, 200),
+    "paper": Sizes(4000, 500, 480, 300, 200),
 }
 
 
@@ -66,6 +67,7 @@ def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
         "task": type(task).__name__,
         "dim": task.inputs,
         "errors": curve(errors),
+        "beside": curve(errors[: sizes.prompts]),  # on the prompts that known methods are tested on
         "summary": summary(errors),
         "ahead": ahead(errors[: sizes.prompts], task, scale),
         "parameters": network.parameter_count,
@@ -78,12 +80,22 @@ def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
         numbers |= {"trained": trained, "by_loop": by_loop(found, few, task, kept, trained)}
         if training.name in FOLLOWED:
             paged = training.name in PAGED and training.seeds == (0,)
-            numbers |= {
-                **loops.followed(network, task, sizes.compared, paged),
-                **({"answers": loops.answered(found, few, task, kept)} if training.seeds == (0,) else {}),
-                "fixed_point": loops.fixed_point(found, few, task, kept, trained),
-            }
+            beside = far(network, task, sizes, kept)
+            if training.seeds != (0,):
+                del beside["answers"]  # one is enough to be drawn
+            numbers |= loops.followed(network, task, sizes.compared, paged) | beside
     return numbers
+
+
+def far(network: LoopingNetwork, task: Task, sizes: Sizes, kept: Sequence[int]) -> dict[str, Any]:
+    """The network's own answers after all numbers of loops, beside the algorithms and the closed forms."""
+    instrument = loops.instrument_of(task, sizes.compared)
+    prompts = loops.compared_answers(instrument)
+    found = after_loops(network, task, prompts, kept)
+    return {
+        "answers": loops.answered(found, prompts, instrument, kept),
+        "fixed_point": loops.fixed_point(found, prompts, instrument, kept, network.loops),
+    }
 
 
 def first(prompts: Prompts, count: int) -> Prompts:
@@ -120,9 +132,11 @@ def after_loops(
 
 
 def grid(trained: int, longest: int) -> tuple[int, ...]:
-    """Loops to look at: all up to 24, then fewer and fewer, and that of the training."""
+    """Loops to look at: all up to 24, those of training, the next ten and twice as many, and fewer and fewer others."""
     sparse = (28, 32, 40, 50, 64, 80, 100, 128, 160, 200)
-    return tuple(sorted({k for k in (*range(1, 25), *sparse, trained, longest) if k <= max(longest, trained)}))
+    most = max(longest, 2 * trained)
+    near = range(trained, trained + 11)
+    return tuple(sorted({k for k in (*range(1, 25), *sparse, *near, 2 * trained, most) if k <= most}))
 
 
 @functools.lru_cache(maxsize=2)
@@ -143,7 +157,7 @@ def known_errors(task: Task, scale: str) -> Mapping[str, PerExample]:
 def ahead(errors: PerExample, task: Task, scale: str) -> dict[str, Any]:
     """By how much each known method's error is above the model's, paired by prompt; above zero the model is better."""
     found, dim = {}, task.inputs
-    views = {"last": slice(-1, None), "mean": slice(1, None), "few": slice(1, dim // 2 + 1)}
+    views = {"last": slice(-1, None), "mean": slice(1, None), "few": slice(1, dim + 1)}
     for name, other in known_errors(task, scale).items():
         by = torch.stack([(other - errors)[:, view].mean(1) for view in views.values()], dim=1)
         low, high = (end.clamp(-WORST, WORST) for end in interval(by, draws_of(len(by)), 0.95))
@@ -162,17 +176,41 @@ def known(task: Task, scale: str) -> dict[str, Any]:
 
 
 def by_loop(found: Tensor, prompts: Prompts, task: Task, kept: Sequence[int], trained: int) -> dict[str, Any]:
-    """Errors after each loop, how far the answers move in a loop, and how the last compares with that of training."""
+    """Errors after each loop, how far the answers move in a loop, and how errors rise beyond the loops of training."""
     errors = torch.stack([per_example(values, prompts, task) for values in found])
-    last, mean = errors[:, :, -1].mT, errors[:, :, 1:].mean(2).mT
+    views = {"last": errors[:, :, -1].mT, "mean": errors[:, :, 1:].mean(2).mT}
     moved = torch.cat([found[:1] * math.nan, found.diff(dim=0)]).square().flatten(1).mean(1) / prompts.normalizer()
-    at, draws = kept.index(trained), draws_of(len(last))
-    beyond = {}
-    for view, values in (("last", last), ("mean", mean)):
-        ratio, low, high = ratio_interval(values[:, -1:], values[:, at : at + 1], draws, 0.95)
-        numbers = (min(float(part), WORST) for part in (ratio, low.clamp(min=0), high))
-        beyond[view] = dict(zip(("ratio", "low", "high"), numbers, strict=True)) | {"n": len(values)}
     gaps = [None, *(b - a for a, b in itertools.pairwise(kept))]
     moves = [None if gap is None else float(move) / gap**2 for gap, move in zip(gaps, moved, strict=True)]
-    return {"loop": list(kept), "n": len(last), **spread(last), "mean": bounded(mean.mean(0)), "moved": moves,
-            "beyond": beyond}  # fmt: skip
+    ends = {TWICE: 2 * trained, MOST: max(kept)}
+    return {
+        "loop": list(kept),
+        "n": prompts.batch,
+        **spread(views["last"]),
+        "mean": bounded(views["mean"].mean(0)),
+        "moved": moves,
+        "beyond": {
+            end: {view: rise(values, kept.index(trained), kept.index(loop)) for view, values in views.items()}
+            for end, loop in ends.items()
+        },
+        "leaves": {view: leaves(values, kept, trained) for view, values in views.items()},
+    }
+
+
+def rise(values: Float[Tensor, "prompts kept"], trained: int, end: int) -> dict[str, Any]:
+    """The error at one place over that after the loops of training, and both over parts of the prompts.
+
+    The parts are the same for all models, so that the rises of two can be compared prompts by prompts.
+    """
+    above, below = values[:, end : end + 1], values[:, trained : trained + 1]
+    ratio, low, high = ratio_interval(above, below, draws_of(len(values)), 0.95)
+    numbers = (min(float(part), WORST) for part in (ratio, low.clamp(min=0), high))
+    parts = {name: part_means(part)[0].tolist() for name, part in (("parts", above), ("parts_trained", below))}
+    return dict(zip(("ratio", "low", "high"), numbers, strict=True)) | {"n": len(values)} | parts
+
+
+def leaves(values: Float[Tensor, "prompts kept"], kept: Sequence[int], trained: int) -> int | None:
+    """The first loop beyond training whose error is more than a tenth above that of training, if there is one."""
+    means = values.mean(0).tolist()
+    bound = HURTS * means[kept.index(trained)]
+    return next((loop for loop, mean in zip(kept, means, strict=True) if loop > trained and mean > bound), None)

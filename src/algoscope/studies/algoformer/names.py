@@ -9,7 +9,11 @@ NOISES = (0.0, 0.1, 1.0)
 INJECTIONS = ("none", "prompt", "pre")
 INJECTION = "none"  # the default of the study, chosen by measurement (docs/log.md)
 OTHER_INJECTIONS = tuple(each for each in INJECTIONS if each != INJECTION)
+NORMED, NORMED_INJECTIONS = "norm in the loop", ("none", "prompt")
 LONGER = 20_000  # steps of the runs that tell whether the others are long enough
+RATES = {STANDARD: (1e-3, 4e-3), ALGOFORMER: (4e-3,)}  # other rates of learning, to tell whether the order hangs on it
+TWICE, MOST = "twice", "most"  # as many loops as in training, and the most that are measured
+HURTS = 1.1  # times the error: what counts as worse
 COSTS = "costs"
 DIM = 20  # of the paper's prompts: numbers that depend on sizes are judged there alone
 
@@ -47,6 +51,18 @@ def longer(steps: int) -> str:
     return f"{steps:,} steps"
 
 
+def rated(rate: float) -> str:
+    return f"rate {rate:g}"
+
+
+def normed(injection: str) -> str:
+    return f"{injected(injection)}, {NORMED}" if injection != INJECTION else NORMED
+
+
+def planted(task: str) -> str:
+    return f"planted, {task}"
+
+
 def references(task: str) -> str:
     return f"known methods, {task}"
 
@@ -61,6 +77,7 @@ FOLLOWED = frozenset(
     (
         *(run(kind, task) for kind in (LOOPED, ALGOFORMER) for task in TASKS),
         *(run(ALGOFORMER, REPRESENTATION, injected(injection)) for injection in INJECTIONS),
+        *(run(ALGOFORMER, REPRESENTATION, normed(injection)) for injection in NORMED_INJECTIONS),
         FRESH,
     )
 )  # whose loops the instrument looks at

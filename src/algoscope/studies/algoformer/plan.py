@@ -112,6 +112,21 @@ class Planner:
         for injection in names.OTHER_INJECTIONS:
             yield self.train(ALGOFORMER, REPRESENTATION, more=names.injected(injection), injection=injection)
 
+    def normed(self) -> Iterator[Training]:
+        """Whether it is a norm at the end of each loop that lets loops go on beyond training."""
+        for injection in names.NORMED_INJECTIONS:
+            more = names.normed(injection)
+            yield self.train(ALGOFORMER, REPRESENTATION, more=more, injection=injection, loop_norm=True)
+
+    def rated(self) -> Iterator[Training]:
+        """Whether the order hangs on the rate of learning."""
+        for kind, rates in names.RATES.items():
+            for rate in rates:
+                yield replace(self.train(kind, REPRESENTATION, more=names.rated(rate)), learning_rate=rate)
+
+    def planted(self, task: str) -> Case:
+        return Case(names.planted(task), functools.partial(controls.planted, self.task(task)))
+
     def windows(self, *sizes: tuple[int, int], task: str = REPRESENTATION) -> Iterator[Training]:
         for loops, scored in sizes:
             yield self.train(ALGOFORMER, task, more=names.window(loops, scored), loops=loops, scored=scored)
@@ -150,6 +165,7 @@ def _laptop(make: Planner) -> Iterator[Training | Case]:
     yield make.train(ALGOFORMER, names.linear(1.0))
     yield make.known(names.linear(1.0))
     yield from make.checks()
+    yield make.planted(REPRESENTATION)
 
 
 def _paper(make: Planner) -> Iterator[Training | Case]:
@@ -159,11 +175,14 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
         yield make.train(ALGOFORMER, names.linear(noise), SEEDS)
         yield make.known(names.linear(noise))
     yield from make.checks()
+    yield make.planted(REPRESENTATION)
     yield from make.windows((12, 5), (12, 10), (50, 5), (50, 15))
     yield from make.injections()
+    yield from make.normed()
+    yield from make.rated()
     yield from make.with_layers(STANDARD, 3, 22)
     yield from make.with_heads(2, 16)
-    yield from make.with_layers(ALGOFORMER, 2, 4)
+    yield from make.with_layers(ALGOFORMER, 2)
     yield from make.all_kinds(LOUD)
     yield from make.longer(names.LONGER)
     for noise in names.NOISES[1:]:

@@ -35,7 +35,7 @@ def _verdicts(numbers: Numbers) -> Table:
         "Which algorithm does the loop run?",
         "Of the loops of training: at how many nothing beats the null, how many are one step of one algorithm for "
         "certain, which algorithms are most often among those that cannot be told from the closest, by what laws their "
-        "steps grow, and what the last loop may be.",
+        "steps grow until they grow no more, over how many of the loops that were looked at, and what the last may be.",
         ("model", "loops", "nothing", "one step, for certain", "most often among the closest", "laws", "last loop"),
         rows,
     )
@@ -46,7 +46,8 @@ def _laws(model: Numbers) -> str:
     for name, law in model["loops"]["laws"].items():
         if law["law"] in ("linear", "exponential") and law["growth"] is not None:
             sign = "+" if law["law"] == "linear" else "×"
-            told.append(f"{readable(name)} {sign}{law['growth']:.2g} ({law['low']:.2g} – {law['high']:.2g})")
+            ends = f"({law['low']:.2g} – {law['high']:.2g}; {law['loops']} loops)"
+            told.append(f"{readable(name)} {sign}{law['growth']:.2g} {ends}")
     return "; ".join(told) or "none is decided"
 
 
@@ -58,8 +59,8 @@ def _ends(numbers: Numbers) -> Table:
             rows.append([label, row["loop"], told, *(_interval(row[view]) for view in ("mean", "last"))])
     return Table(
         "Where the loop ends",
-        "Squared distance of its own answers from closed forms on the features, over E[y²]; of ridge regressions, that "
-        "with the right λ where there is noise, and the nearest of many.",
+        "Squared distance of its own answers from closed forms on the features, over E[y²]: least squares, ridge "
+        "regression with the right λ where there is noise, the nearest of all, and the nearest but for least squares.",
         ("model", "loops", "distance from", "mean over examples", "at the last"),
         rows,
     )
@@ -79,9 +80,9 @@ def _controls(numbers: Numbers) -> Table:
             rows.append([label, planted or "nothing", kept, alone, found["alarms"] + found["wrong"]])
     return Table(
         "Controls",
-        "AlgoFormers written by hand from the paper's theorems, and one that was never trained: at how many of the "
-        "stages that hold a step the instrument keeps it, at how many it keeps it alone, and at how many it is sure of "
-        "another.",
+        "AlgoFormers written by hand from the paper's theorems, one that was never trained, and steps planted on the "
+        "same prompts and list as the models are compared on: at how many of the stages that hold a step the "
+        "instrument keeps it, at how many it keeps it alone, and at how many it is sure of another.",
         ("model", "what its stages hold", "kept", "alone", "false alarms"),
         rows,
     )
@@ -125,8 +126,8 @@ def _last(numbers: Numbers, name: str) -> str:
 
 
 def _after(numbers: Numbers, name: str) -> str:
-    """How the error changes beyond the loops of training."""
-    found = [model["by_loop"]["beyond"]["last"]["ratio"] for model in numbers.get(name, {}).values()]
+    """How the error changes with twice the loops of training."""
+    found = [model["by_loop"]["beyond"][names.TWICE]["last"]["ratio"] for model in numbers.get(name, {}).values()]
     return f" (×{', ×'.join(f'{ratio:.2g}' for ratio in found)})" if found else ""
 
 
@@ -135,17 +136,20 @@ def _decisions(numbers: Numbers) -> Table:
     default, series = run(ALGOFORMER, REPRESENTATION), [run(ALGOFORMER, task) for task in (names.SERIES, names.LOUD)]
     runs = {each: run(ALGOFORMER, REPRESENTATION, names.injected(each)) for each in names.OTHER_INJECTIONS}
     runs = {names.INJECTION: default, **runs}
+    norms = [run(ALGOFORMER, REPRESENTATION, names.normed(each)) for each in names.NORMED_INJECTIONS]
+    norms = [f"{_last(numbers, name)}{_after(numbers, name)}" for name in norms]
     injected = [f"{each} {_last(numbers, name)}{_after(numbers, name)}" for each, name in runs.items()]
     costs = numbers.get(names.COSTS, {}).get("0", {}).get("costs", ())
     sizes = ", ".join(f"{row['model']} {row['parameters']:,}" for row in costs)
     rows = [
         [1, "what a loop is given", f"injection {names.INJECTION}",
-         f"error at the last (after most loops): {'; '.join(injected)}"],
-        [2, "positions and last norm", "once each; in Looped in every loop", "not varied"],
+         f"error at the last (with twice the loops): {'; '.join(injected)}"],
+        [2, "positions and last norm", "once each; in Looped in every loop",
+         f"with a norm in every loop: {norms[0]}; with the prompt as well: {norms[1]}"],
         [3, "which loops are scored", "the last ΔT, from T − ΔT + 1 to T", "Fig. 3 varies ΔT"],
         [4, "post and gradients", "post after every scored loop, gradients through all", "see the costs of training"],
         [5, "batch, clipping, curricula", "those of the project, alike for all", "the same for all models"],
-        [6, "heads and layers", "8 heads; 1, 2 and 4 layers", "Fig. 4"],
+        [6, "heads and layers", "8 heads; 1 and 2 layers", "Fig. 4"],
         [7, "Φ and A", "no biases, slope .01, weights that keep the scale", "not varied"],
         [8, "noise of the series", "1 as in the text, and .1",
          f"error at the last: {_last(numbers, series[0])} at .1; {_last(numbers, series[1])} at 1"],

@@ -1,0 +1,85 @@
+"""The algorithms that a loop may run, each at the steps at which it is compared.
+
+A grid that ends before its method has solved the problem makes another method the closest, and a closed form that is
+not on the list is called by the name of an iteration: planted answers show both (docs/log.md). So grids are long, and
+there are ridge regressions of many penalties, the mean of the targets and, on x, an intercept.
+"""
+
+from dataclasses import dataclass
+
+from algoscope import algorithms as known
+from algoscope.algorithms import Algorithm, OnFeatures
+from algoscope.studies.algoformer.references import AFFINE, LEAST_SQUARES, Intercept, right_penalty, steady_rate
+from algoscope.tasks import LinearRegression, RepresentationRegression, Task
+
+PENALTIES = tuple(10.0**k for k in range(-4, 3))  # of ridge regression, .0001 to 100
+MEAN = "the mean of y"
+
+
+@dataclass(frozen=True)
+class Grids:
+    """The steps of Newton, of descent, of methods with momentum and of conjugate gradients."""
+
+    newton: tuple[int, ...]
+    slow: tuple[int, ...]
+    fast: tuple[int, ...]
+    krylov: tuple[int, ...]
+
+
+ONE = Grids(
+    newton=(*range(17), 18, 20, 22, 24, 28, 32, 40, 48),
+    slow=(*range(1, 9), 10, 12, 16, 20, 24, 32, 48, 64, 96, *(2**k for k in range(7, 17))),
+    fast=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128),
+    krylov=(*range(1, 13), 14, 16, 18, 20, 24, 32, 48, 64),
+)
+MANY = Grids(  # where a target has many coordinates, each of which is a column to compare with
+    newton=(*range(1, 9), 10, 12, 16, 20, 24, 32, 48),
+    slow=(1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096, 16384, 65536),
+    fast=(1, 2, 4, 8, 16, 64),
+    krylov=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64),
+)
+ON_INPUTS = Grids(newton=(1, 2, 4, 6, 8, 12), slow=(1, 2, 4, 8, 16, 32, 64), fast=(), krylov=(1, 2, 3, 4, 6, 8))
+
+
+def candidates(task: Task) -> list[Algorithm]:
+    """On features where there are some, and a few on x itself; and the mean of the targets, which needs neither."""
+    grids = ONE if task.outputs == 1 else MANY
+    if isinstance(task, LinearRegression):
+        return [*_iterations(task, task.dim, grids), *closed_forms(task).values()]
+    found: list[Algorithm] = [on_features(task, each) for each in _iterations(task, task.inputs, grids)]
+    found += closed_forms(task).values()
+    if isinstance(task, RepresentationRegression):
+        steps = ON_INPUTS
+        plain = [known.Newton(steps.newton), known.GradientDescent(steps.slow, rate="safe"),
+                 known.ConjugateGradients(steps.krylov), known.OrdinaryLeastSquares()]  # fmt: skip
+        found += [OnFeatures(each, Intercept(), AFFINE) for each in plain]
+    return found
+
+
+def _iterations(task: Task, dim: int, grids: Grids) -> list[Algorithm]:
+    return [
+        known.GradientDescent(grids.slow, rate=steady_rate(task)),
+        known.GradientDescent(grids.slow, rate="safe"),
+        known.GradientDescent(grids.slow, rate="best"),
+        known.Newton(grids.newton),
+        known.ConjugateGradients([k for k in grids.krylov if k < dim] + [dim]),
+        known.Chebyshev(grids.fast),
+        known.HeavyBall(grids.fast),
+        known.GradientDescentPlusPlus([k for k in grids.fast if k <= 12]),
+    ]
+
+
+def closed_forms(task: Task) -> dict[str, Algorithm]:
+    """By what they are called: least squares, ridge regressions with the right λ among them, and the mean."""
+    penalties = {*PENALTIES, right_penalty(task)} if task.noise else set(PENALTIES)
+    forms: dict[str, Algorithm] = {LEAST_SQUARES: known.OrdinaryLeastSquares()}
+    forms |= {ridge(penalty): known.Ridge(penalty) for penalty in sorted(penalties)}
+    return {name: on_features(task, form) for name, form in forms.items()} | {MEAN: known.Mean()}
+
+
+def ridge(penalty: float) -> str:
+    return f"ridge {penalty:g}"
+
+
+def on_features(task: Task, method: Algorithm) -> Algorithm:
+    return method if isinstance(task, LinearRegression) else OnFeatures(method, task)  # pyright: ignore[reportArgumentType]
