@@ -4,10 +4,13 @@ python -m benchmarks.laptop            writes results/benchmarks/laptop.json
 """
 
 import json
+import multiprocessing
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from multiprocessing.connection import Connection
 from operator import truediv
 from pathlib import Path
 from typing import Any
@@ -23,29 +26,55 @@ from algoscope.training.population import Population
 from benchmarks.peers import Peers
 
 CPU = torch.device("cpu")
-ROUNDS, STEPS = 20, 10  # of each loop, and in a round
+WARM_UP, ROUNDS, STEPS = 2, 20, 20  # steps are of each loop in a round
+OURS = tuple(product(("adamw", "muon"), (False, True)))  # optimizer, whether it is compiled
 SEEDS, LIMIT = (0, 1, 2, 3, 4), 120.0  # seconds
 
 
 def ratios() -> dict[str, float]:
     """Steps per second over the peers'. The loops take turns: a busy machine slows all of them.
 
-    A turn is a few steps, so that what a loop left in the cache serves it, as it does where it runs alone.
+    Each has a process of its own, as where people run it: within one process, what a loop has freed is at hand for the
+    others, and none has to ask the system for memory again, as the peers' does at every step.
     """
-    loops = {"peers": usual(LAPTOP.task, Peers(LAPTOP.task, LAPTOP.model), LAPTOP.settings.batch, CPU)}
-    for optimizer, compiled in product(("adamw", "muon"), (False, True)):
-        settings = replace(LAPTOP.settings, steps=10**6, optimizer=optimizer, compile=compiled)
-        population = Population(LAPTOP.model, [Member(LAPTOP.task)], settings, CPU)
-        loops[optimizer + ", compiled" * compiled] = prepare(population)
-    times: dict[str, list[float]] = {name: [] for name in loops}
-    for _ in range(ROUNDS):
-        for name, advance in loops.items():
-            begin = time.perf_counter()
-            for _ in range(STEPS):
-                advance()
-            times[name].append(time.perf_counter() - begin)
-    ours = (name for name in loops if name != "peers")
-    return {name: statistics.median(map(truediv, times["peers"], times[name])) for name in ours}
+    context = multiprocessing.get_context("spawn")
+    pipes = {loop: context.Pipe() for loop in (None, *OURS)}
+    workers = [context.Process(target=_take_turns, args=(loop, pipe[1])) for loop, pipe in pipes.items()]
+    for worker in workers:
+        worker.start()
+    times: dict[tuple[str, bool] | None, list[float]] = {loop: [] for loop in pipes}
+    for _ in range(WARM_UP + ROUNDS):
+        for loop, (pipe, _) in pipes.items():
+            pipe.send(STEPS)
+            times[loop].append(pipe.recv())
+    for worker, (pipe, _) in zip(workers, pipes.values(), strict=True):
+        pipe.send(0)
+        worker.join()
+    return {
+        optimizer + ", compiled" * compiled: statistics.median(
+            map(truediv, times[None][WARM_UP:], times[optimizer, compiled][WARM_UP:])
+        )
+        for optimizer, compiled in OURS
+    }
+
+
+def _take_turns(loop: tuple[str, bool] | None, pipe: Connection) -> None:
+    """Runs as many steps as it is told, until none, and tells the seconds that they took."""
+    advance = _loop(loop)
+    while steps := pipe.recv():
+        begin = time.perf_counter()
+        for _ in range(steps):
+            advance()
+        pipe.send(time.perf_counter() - begin)
+
+
+def _loop(loop: tuple[str, bool] | None) -> Callable[[], None]:
+    """The peers' step, or ours."""
+    if loop is None:
+        return usual(LAPTOP.task, Peers(LAPTOP.task, LAPTOP.model), LAPTOP.settings.batch, CPU)
+    optimizer, compiled = loop
+    settings = replace(LAPTOP.settings, steps=10**6, optimizer=optimizer, compile=compiled)
+    return prepare(Population(LAPTOP.model, [Member(LAPTOP.task)], settings, CPU))
 
 
 def trained(seed: int) -> dict[str, Any]:

@@ -180,6 +180,17 @@ def check_causality(model: Model) -> None:
         torch.testing.assert_close(network(tokens[:, :t]), outputs[:, :t], rtol=1e-12, atol=1e-12)
 
 
+def check_asked(model: Model) -> None:
+    """A network that may spare itself tokens says the same at the others, and learns the same."""
+    network, tokens = scrambled(model), draw_tokens(3, LENGTH, inputs=form(model)[0])
+    for asked in (slice(0, None, 2), slice(-1, None), slice(1, -1)) if network.selective else ():
+        answers = network(tokens)[..., asked, :], network(tokens, asked=asked)
+        torch.testing.assert_close(*answers, rtol=1e-12, atol=1e-12)
+        gradients = (torch.autograd.grad(each.square().sum(), list(network.parameters())) for each in answers)
+        for whole, part in zip(*gradients, strict=True):
+            torch.testing.assert_close(part, whole, rtol=1e-9, atol=1e-9)
+
+
 MODEL_CHECKS = [
     check_shapes,
     check_states,
@@ -188,6 +199,7 @@ MODEL_CHECKS = [
     check_precisions,
     check_independence,
     check_causality,
+    check_asked,
 ]
 
 

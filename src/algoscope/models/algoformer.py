@@ -90,7 +90,7 @@ class LoopingNetwork(TransformerNetwork):
         self, model: AlgoFormer | Looped, inputs: int, outputs: int, length: int, generator: torch.Generator
     ) -> None:
         super().__init__(model, inputs, outputs, length, generator)
-        self.scored, self.truncated = model.scored, model.truncated
+        self.scored, self.truncated, self.selective = model.scored, model.truncated, False
         self.run_loops(model.loops)
 
     def run_loops(self, loops: int) -> None:
@@ -138,7 +138,7 @@ class AlgoFormerNetwork(LoopingNetwork):
         self.loop_norm = Norm(model.width) if model.loop_norm else None
         self.borders = model.pre, model.pre + model.layers
 
-    def passes(self, stream: Stream) -> Iterator[tuple[str, Stream]]:
+    def passes(self, stream: Stream, asked: slice | None = None) -> Iterator[tuple[str, Stream]]:
         stream, given = self.begin(stream)
         yield "pre", stream
         for t in range(self.loops):
@@ -169,7 +169,7 @@ class LoopedNetwork(LoopingNetwork):
         self.normed = False
         self.run_loops(model.loops)
 
-    def passes(self, stream: Stream) -> Iterator[tuple[str, Stream]]:
+    def passes(self, stream: Stream, asked: slice | None = None) -> Iterator[tuple[str, Stream]]:
         stream, given = self.begin(stream)
         for t in range(self.loops):
             stream = self.loop(t, stream, given)

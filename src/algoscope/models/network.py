@@ -36,6 +36,7 @@ class Network(nn.Module, ABC):
     noise: tuple[int, ...] = ()  # shape of the uniform numbers that a sequence takes in training; without them it tests
     scored: int = 1  # how many answers training counts: more than one where a network answers again and again
     side_by_side: bool = True  # whether parameters may carry a leading axis of members; if not, members take turns
+    selective: bool = False  # whether `run` takes `asked`, the tokens that answer, and spares itself the others
 
     @abstractmethod
     def run(
@@ -45,7 +46,9 @@ class Network(nn.Module, ABC):
     def forward(
         self, tokens: Float[Tensor, "*batch length inputs"], every: bool = False, **given: Any
     ) -> Float[Tensor, "*scored answers outputs"]:
-        """`given` is `noise`, for a network that takes it, in training. With `every`, all answers that count."""
+        """`given` is `noise`, for a network that takes it, in training, or `asked`. With `every`, all answers that
+        count.
+        """
         return self.answers(tokens) if every else self.run(tokens, **given)[0]
 
     def answers(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "scored *batch length outputs"]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -94,7 +94,7 @@ class TransformerNetwork(Network):
         self.norm = Norm(model.width) if model.norm == "before" else nn.Identity()
         self.read_out = Linear(model.width, outputs)
         draw_linear(self.read_out, generator)
-        self.normed = model.norm == "before"
+        self.normed, self.selective = model.norm == "before", model.depth > 0 and not model.sink
         self.name_stages(f"layer {i + 1}" for i in range(model.layers))
 
     def __str__(self) -> str:
@@ -115,8 +115,9 @@ class TransformerNetwork(Network):
         self.positions.copy_(positions)
 
     def run(
-        self, tokens: Float[Tensor, "*batch length inputs"], keep: Collection[str] = ()
-    ) -> tuple[Float[Tensor, "*batch length outputs"], dict[str, Float[Tensor, "*batch length width"]]]:
+        self, tokens: Float[Tensor, "*batch length inputs"], keep: Collection[str] = (), asked: slice | None = None
+    ) -> tuple[Float[Tensor, "*batch asked outputs"], dict[str, Float[Tensor, "*batch length width"]]]:
+        """Where not all tokens are asked, states that are kept of the last stages are of those that are."""
         if tokens.shape[-2] > self.length or (self.whole and tokens.shape[-2] != self.length):
             least = "" if self.whole else "at most "
             raise ValueError(
@@ -125,7 +126,7 @@ class TransformerNetwork(Network):
         self.check_stages(keep)
         state = self.embedded(tokens)
         kept, stream = {"embedding": self._shown(state)} if "embedding" in keep else {}, (state,)
-        for name, stream in self.passes((state,)):
+        for name, stream in self.passes((state,), asked):
             if name in keep:
                 kept[name] = self._shown(added(*stream))
         if "norm" in keep:
@@ -147,10 +148,12 @@ class TransformerNetwork(Network):
         """What is read out of what the last block has left."""
         return self.read_out(self.norm(self._shown(added(*stream))))
 
-    def passes(self, stream: tuple[Tensor, ...]) -> Iterator[tuple[str, tuple[Tensor, ...]]]:
+    def passes(
+        self, stream: tuple[Tensor, ...], asked: slice | None = None
+    ) -> Iterator[tuple[str, tuple[Tensor, ...]]]:
         """The stream after each stage between the embedding and the norm."""
         for name, block in zip(self.stages[1:], self.blocks, strict=False):
-            stream = block(*stream)
+            stream = block(*stream, asked=asked if block is self.blocks[-1] else None)
             yield name, stream
 
     def _shown(self, state: Tensor) -> Tensor:
@@ -160,7 +163,8 @@ class TransformerNetwork(Network):
 class Block(nn.Module):
     """Attention, then an MLP, each added to the stream.
 
-    Blocks hand on the terms of that sum: who reads the stream next adds them, in the same pass over memory.
+    Blocks hand on the terms of that sum: who reads the stream next adds them, in the same pass over memory. After the
+    attention of a block only those tokens go on that are `asked`.
     """
 
     def __init__(self, model: Transformer, generator: torch.Generator) -> None:
@@ -171,14 +175,21 @@ class Block(nn.Module):
         self.mlp = Mlp(model, generator) if model.mlp_ratio else None
         self.mlp_norm = Norm(model.width) if normed and model.mlp_ratio else None
 
-    def forward(self, *stream: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, *stream: Tensor, asked: slice | None = None) -> tuple[Tensor, ...]:
         # x = x + attention(norm(x)); x = x + mlp(norm(x))
         for part, norm in ((self.attention, self.attention_norm), (self.mlp, self.mlp_norm)):
             if part is None:
                 continue
             state = added(*stream)
-            stream = (norm(added(state, *part(state))),) if norm and self.after else (state, *part(state, norm))
+            stream, asked = (chosen(state, asked), *part(state, None if self.after else norm, asked)), None
+            if norm and self.after:
+                stream = (norm(added(*stream)),)
         return stream
+
+
+def chosen(state: Shaped[Tensor, "*batch length width"], asked: slice | None) -> Shaped[Tensor, "*batch asked width"]:
+    """Of the tokens that are asked; None: all."""
+    return state if asked is None else state[..., asked, :]
 
 
 def added(state: Tensor, *terms: Tensor) -> Tensor:
@@ -212,24 +223,27 @@ class Attention(nn.Module):
         draw_linear(self.queries_keys_values, generator, INITIAL)
         draw_linear(self.output, generator, INITIAL / math.sqrt(2 * model.layers))
 
-    def forward(self, state: Float[Tensor, "*batch length width"], norm: Norm | None = None) -> tuple[Tensor, ...]:
-        """What is added to the state, in terms."""
+    def forward(
+        self, state: Float[Tensor, "*batch length width"], norm: Norm | None = None, asked: slice | None = None
+    ) -> tuple[Tensor, ...]:
+        """What is added to the state of the tokens that are asked, in terms."""
         length, width = state.shape[-2:]
         split = (3, self.heads, width // self.heads)
         softmax, windowed = self.kind == "softmax", isinstance(self.mask, int)
         if softmax and short_attention.fits(self.queries_keys_values.weight, length, split[-1]):
             parts, bias = self.queries_keys_values.product(state, norm)
             parts, bias = parts.reshape(-1, length, *split), bias.reshape(-1, *split)
-            mixed = short_attention.attend(parts, bias, reach(self.mask, length))
+            mixed = chosen(short_attention.attend(parts, bias, reach(self.mask, length)).flatten(2), asked)
         else:
             parts = self.queries_keys_values(state, norm).reshape(-1, length, *split)
             q, k, v = (part.transpose(1, 2) for part in parts.unbind(2))  # [sequences, heads, length, width of a head]
             if softmax and not windowed and (state.is_cuda or length > FUSED_FROM):
                 mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=self.mask == "causal")
+                mixed = chosen(mixed, asked)
             else:
-                mixed = mix(q, k, v, self.kind, self.mask)
+                mixed = mix(q, k, v, self.kind, self.mask, asked)
             mixed = mixed.transpose(1, 2)
-        return self.output.terms(mixed.reshape(state.shape))
+        return self.output.terms(mixed.reshape(*state.shape[:-2], -1, width))
 
 
 def reach(mask: str | int, length: int) -> int:
@@ -243,13 +257,14 @@ def mix(
     v: Float[Tensor, "sequences heads length width"],
     kind: str,
     mask: str | int,
-) -> Float[Tensor, "sequences heads length width"]:
-    """What each token gathers, in plain products."""
-    visible, heads = visible_tokens(q.shape[-2], mask, q.device), q.shape[:2]
-    q, k, v = (part.flatten(0, 1) for part in (q, k, v))
+    asked: slice | None = None,
+) -> Float[Tensor, "sequences heads asked width"]:
+    """What each token that is asked gathers, in plain products."""
+    visible, heads = chosen(visible_tokens(q.shape[-2], mask, q.device), asked), q.shape[:2]
+    q, k, v = (part.flatten(0, 1) for part in (chosen(q, asked), k, v))
     scale = 1 / math.sqrt(q.shape[-1])
     if kind == "softmax":
-        hidden = torch.zeros_like(visible, dtype=q.dtype).masked_fill(~visible, -torch.inf)
+        hidden = torch.where(visible, 0.0, -torch.inf).to(q.dtype)
         return cast(Tensor, Mixed.apply(q * scale, k, v, hidden)).unflatten(0, heads)
     scores = torch.bmm(q * scale, k.mT)
     weights = torch.where(visible, scores.relu() if kind == "relu" else scores, 0.0)
@@ -293,9 +308,11 @@ class Mlp(nn.Module):
         draw_linear(self.up, generator, INITIAL)
         draw_linear(self.down, generator, INITIAL / math.sqrt(2 * model.layers))
 
-    def forward(self, state: Float[Tensor, "*batch length width"], norm: Norm | None = None) -> tuple[Tensor, ...]:
-        """What is added to the state, in terms."""
-        hidden = self.up(state, norm)
+    def forward(
+        self, state: Float[Tensor, "*batch length width"], norm: Norm | None = None, asked: slice | None = None
+    ) -> tuple[Tensor, ...]:
+        """What is added to the state of the tokens that are asked, in terms."""
+        hidden = self.up(chosen(state, asked), norm)
         if self.activation == "bilinear":
             left, right = hidden.chunk(2, dim=-1)
             return self.down.terms(left * right)

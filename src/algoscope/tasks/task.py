@@ -93,8 +93,12 @@ class Task(ABC):
 
         A network may leave out the outputs before the tokens that answer, where these are counted from the end.
         """
-        predictions = self.at_answers(outputs)
-        return predictions if self.outputs > 1 or self.answer == "choice" else predictions[..., 0]
+        return self.predictions(self.at_answers(outputs))
+
+    @final
+    def predictions(self, outputs: Float[Tensor, "batch points outputs"]) -> Shaped[Tensor, "batch points *target"]:
+        """The same, of outputs of the tokens that answer alone."""
+        return outputs if self.outputs > 1 or self.answer == "choice" else outputs[..., 0]
 
     @final
     def loss(

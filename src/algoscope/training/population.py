@@ -42,6 +42,12 @@ class Population:
         rates = torch.tensor([member.learning_rate for member in members], device=device, dtype=torch.float64)
         self.optimizer = Optimizer(rates, self.layout, settings)
         self.encode, self.score = self.task.encode, score
+        # On a GPU all blocks are one program, and so all tokens pass through the last of them, too.
+        selective = self.network.selective and device.type == "cpu" and isinstance(self.task.answers, slice)
+        self.given: dict[str, object] = {"asked": self.task.answers} if selective else {}
+        if self.network.scored > 1:
+            self.given["every"] = True
+        self.read = self.task.predictions if selective else self.task.read
 
     def step(self) -> None:
         """Samples prompts, computes losses and gradients, and moves every member that still trains."""
@@ -89,7 +95,7 @@ class Population:
         tokens = tokens.unflatten(0, (members, batch)) if members > 1 else tokens
         outputs = self._outputs(weights, tokens, noise)
         answers = outputs if self.network.scored > 1 else outputs[None]
-        scores = [self.score(self.task, self.task.read(o.reshape(-1, *o.shape[-2:])), y, points) for o in answers]
+        scores = [self.score(self.task, self.read(o.reshape(-1, *o.shape[-2:])), y, points) for o in answers]
         loss = torch.stack([loss for loss, _ in scores]).mean(0) if len(scores) > 1 else scores[0][0]
         return loss, scores[-1][1]
 
@@ -101,9 +107,7 @@ class Population:
         return torch.stack([self._output(*own) for own in zip(alone, tokens, noises, strict=False)])
 
     def _output(self, weights: Sequence[Tensor], tokens: Tensor, noise: Tensor | None) -> Tensor:
-        given: dict[str, object] = {} if noise is None else {"noise": noise}
-        if self.network.scored > 1:
-            given["every"] = True
+        given = self.given if noise is None else {**self.given, "noise": noise}
         return functional_call(self.network, self.layout.tensors(weights), (tokens,), given, tie_weights=False)
 
 
