@@ -19,13 +19,14 @@ STUDY = Study(
     "learn algorithms better than a standard or a looped transformer? And which algorithm does its loop run? The paper "
     "argues that it is an iterative one; nobody has looked. There is no public code, and fifteen points are open: what "
     "we decided, and what depends on it, is told below.",
-    found="After the same number of steps AlgoFormer is ahead of a standard transformer of 12 layers on regression "
-    "with a representation, and cannot be told from it on chains of thought; the looped one is behind both. Its "
-    "loop works on the representation, not on x, and is not gradient descent at a fixed rate: for as long as it "
-    "makes progress, the number of such steps that it is worth is multiplied by about three in every loop. A "
-    "step of conjugate gradients a loop would look much like that. With noise it ends at ridge regression with "
-    "the right penalty. Where it has ended it does not stay: beyond training its answers decay, while those of "
-    "the looped transformer, which is given the prompt and a norm in every loop, do not.",
+    found="Its loop walks along the regularization path by equal factors: it holds the mean of the targets before the "
+    "first loop, and then what gradient descent has after 1, 10, 50, 130, 500, 2,000 steps, about two and a half times "
+    "as many in every loop, or, nearly the same, ridge regression with ever less penalty. It works on the "
+    "representation, not on x. Without noise it stops near least squares, with noise at the right penalty. That is so "
+    "only nearly: a mixture of known steps explains 5 to 11% more. After the same training AlgoFormer is ahead of a "
+    "standard transformer of 12 layers on regression with a representation, behind it on series, and cannot be told "
+    "from it on chains of thought; the looped one is behind both. Where the loop has ended it does not stay: beyond "
+    "training its answers decay, while those of the looped transformer do not.",
     runs=RUNS,
     measure=measure,
     claims=CLAIMS,

@@ -37,12 +37,13 @@ def by_hand(name: str, scale: str) -> dict[str, Any]:
 
 
 def fresh(scale: str) -> dict[str, Any]:
-    """A network of random weights holds no step of anything."""
+    """A network of random weights holds no step of anything but the mean: its attention weighs all tokens alike."""
     task = UNTRAINED
     model = replace(FRESH, loops=3, scored=1) if scale == "smoke" else FRESH
     network = model.build(task.inputs, task.outputs, task.length, stream("weights", 0))
     found = loops.followed(network, task, SIZES[scale].compared, paged=False)
-    alarms = sum(stage["certain"] for stage in found["loops"]["stages"])
+    named = [{name for name, _ in stage["agreed"]} for stage in found["loops"]["stages"] if stage["certain"]]
+    alarms = sum(names != {known.Mean().name} for names in named)
     return {"named": {"kept": 0, "named": 0, "expected": 0, "alarms": alarms, "wrong": 0}, "expected": {}, **found}
 
 

@@ -136,7 +136,12 @@ def _controls() -> list[Claim]:
         )
         for name in BY_HAND
     ]
-    fresh = Claim("by-chance", "Control: in an untrained AlgoFormer no step is found.", "Ours", named(names.FRESH))
+    fresh = Claim(
+        "by-chance",
+        "Control: in an untrained AlgoFormer no step is found but the mean of y, which attention takes by itself.",
+        "Ours",
+        named(names.FRESH),
+    )
     planted = Claim(
         "planted",
         "Control: what is planted is found.",
