@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import altair as alt
 
@@ -159,18 +159,23 @@ def curves(
     log_y: bool = False,
     domain: tuple[float, float] | None = None,
     legend: str | None = None,
+    among: Sequence[str] = (),
 ) -> alt.LayerChart:
     """A line for each `series` of records that hold `x`, `y` and, where there is an interval, `low` and `high`.
 
     Series that are numbers, such as layers, are colored in their order. An empty `legend` leaves it out. Where some
-    records say `by` whom they are, such as a paper, the lines of others than ours are dashed.
+    records say `by` whom they are, such as a paper, the lines of others than ours are dashed. Charts that say `among`
+    which series theirs are give each the same color.
     """
-    numbered = all(isinstance(row["series"], int) for row in records)
-    many = len({row["series"] for row in records}) > 10
+    present = {row["series"] for row in records}
+    numbered = all(isinstance(series, int) for series in present)
     quoted = any("by" in row for row in records)
-    colors = alt.Scale(scheme="viridis" if numbered else "tableau20" if many else "tableau10")
+    scheme = "viridis" if numbered else "tableau20" if len(among or present) > 10 else "tableau10"
+    colors = alt.Scale(scheme=scheme, domain=list(among) or alt.Undefined)
     columns = 8 if numbered else 2  # words are long
-    form = {"orient": "bottom", "direction": "horizontal", "columns": columns}
+    form: dict[str, Any] = {"orient": "bottom", "direction": "horizontal", "columns": columns}
+    if among:
+        form["values"] = [series for series in among if series in present]
     shown = alt.Legend(title=legend, symbolOpacity=1, labelLimit=220, **form) if legend else None
     least = 1 if all(isinstance(row["x"], int) for row in records) else 0
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(type="log") if log_y else alt.Scale(zero=False)

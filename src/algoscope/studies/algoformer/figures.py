@@ -25,6 +25,11 @@ SHORT = {
     "GradientDescentPlusPlus": "GD++",
     "OrdinaryLeastSquares": "least squares",
 }
+SPACELESS = ("Mean",)
+COLORED = (  # neighbors have shades of one color
+    "gradient descent, 1/λ_max", "gradient descent, one rate", "Newton", "Chebyshev", "ridge, best λ", "least squares",
+    "conjugate gradients", "heavy ball", "gradient descent, best rate", "GD++", "mean of y", NULL,
+)  # fmt: skip
 
 
 def figures(numbers: Numbers) -> dict[str, alt.LayerChart]:
@@ -48,6 +53,19 @@ def readable(algorithm: str) -> str:
     return SHORT.get(plain, plain) + (f" on {'Φ(x)' if space == 'features' else space}" if space else "")
 
 
+def family(algorithm: str) -> str:
+    """The same without its space, and without numbers that a task chooses."""
+    plain = readable(algorithm).partition(" on ")[0]
+    return re.sub(r"rate [0-9.e-]+", "one rate", re.sub(r"λ = [0-9.e-]+", "best λ", plain))
+
+
+def at_home(algorithms: Iterable[str]) -> list[str]:
+    """Those on features, if there are any, and those of no space."""
+    names = list(algorithms)
+    on_features = [name for name in names if name.endswith(FEATURES)]
+    return [name for name in names if name in on_features or name in SPACELESS] if on_features else names
+
+
 def within(value: float | None) -> float | None:
     return None if value is None else min(max(value, FLOOR), CEILING)
 
@@ -64,18 +82,18 @@ def _similarity(model: Numbers) -> Rows:
         if loop_number(stage["stage"]) and value is not None:
             yield {"series": NULL, "x": loop_number(stage["stage"]), "y": value}
     close = {name: found["similarity"] for name, found in model.get("loops", {}).get("closest", {}).items()}
-    for name, found in _one_ridge(close).items():
+    for name, found in _families(close).items():
         for i, stage in enumerate(model["loops"]["stages"]):
             loop, value = loop_number(stage["stage"]), found[i]
             if loop and value is not None:
                 yield {"series": name, "x": loop, "y": value}
 
 
-def _one_ridge(close: Mapping[str, Sequence[float | None]]) -> dict[str, list[float | None]]:
-    """By what a reader calls them; of the ridge regressions, at each place the closest."""
+def _families(close: Mapping[str, Sequence[float | None]]) -> dict[str, list[float | None]]:
+    """Of algorithms on the same space that differ in a number, at each place the closest."""
     found: dict[str, list[float | None]] = {}
-    for name, values in close.items():
-        called = re.sub(r"ridge, λ = [0-9.e-]+", "ridge, best λ", readable(name))
+    for name in at_home(close):
+        called, values = family(name), close[name]
         before = found.get(called, [None] * len(values))
         pairs = [[value for value in pair if value is not None] for pair in zip(before, values, strict=True)]
         found[called] = [max(pair) if pair else None for pair in pairs]
@@ -84,14 +102,12 @@ def _one_ridge(close: Mapping[str, Sequence[float | None]]) -> dict[str, list[fl
 
 def _steps(model: Numbers) -> Rows:
     """Which step of each algorithm is the closest; of those on features, if there are any."""
-    laws = list(model.get("loops", {}).get("laws", ()))
-    chosen = [name for name in laws if name.endswith(FEATURES)] or laws
-    for name in chosen:
+    for name in at_home(model.get("loops", {}).get("laws", ())):
         found = model["loops"]["closest"][name]
         for stage, step in zip(model["loops"]["stages"], found["step"], strict=True):
             loop = loop_number(stage["stage"])
             if loop and step:
-                yield {"series": readable(name), "x": loop, "y": step}
+                yield {"series": family(name), "x": loop, "y": step}
 
 
 def _beyond(model: Numbers) -> Rows:
@@ -105,7 +121,7 @@ def _beyond(model: Numbers) -> Rows:
 def _answers(model: Numbers) -> Rows:
     """Beside the null and, among the algorithms, the mean of y: what is close to these has learned nothing."""
     found = model.get("answers", {})
-    for name, values in ({**_one_ridge(found["similarity"]), NULL: found["null"]} if found else {}).items():
+    for name, values in ({**_families(found["similarity"]), NULL: found["null"]} if found else {}).items():
         for loop, value in zip(found["loop"], values, strict=True):
             if value is not None:
                 yield {"series": name, "x": loop, "y": value}
@@ -247,11 +263,17 @@ ERROR, EXAMPLES, LEARNED = "normalized error", "examples", "error at the last po
 EACH: dict[str, Plan] = {
     "loop-similarity": (
         _similarity,
-        _draw("loop", "similarity of errors", "How close each algorithm comes, at its best step", legend="algorithm"),
+        _draw(
+            "loop",
+            "similarity of errors",
+            "How close each algorithm comes, at its best step",
+            legend="algorithm",
+            among=COLORED,
+        ),
     ),
     "loop-steps": (
         _steps,
-        _draw("loop", "step", "Which step of it that is", log_y=True, legend="algorithm"),
+        _draw("loop", "step", "Which step of it that is", log_y=True, legend="algorithm", among=COLORED),
     ),
     "loop-errors": (
         _errors_by_loop,
@@ -259,7 +281,14 @@ EACH: dict[str, Plan] = {
     ),
     "loop-answers": (
         _answers,
-        _draw("loop", "similarity of errors", "Its own answers, beyond training", log_x=True, legend="algorithm"),
+        _draw(
+            "loop",
+            "similarity of errors",
+            "Its own answers, beyond training",
+            log_x=True,
+            legend="algorithm",
+            among=COLORED,
+        ),
     ),
     "loop-beyond": (
         _beyond,
