@@ -6,11 +6,10 @@ from typing import Any
 
 import altair as alt
 
-from algoscope.report import charts
 from algoscope.studies.algoformer import names, references
 from algoscope.studies.algoformer.loops import FEATURES
 from algoscope.studies.algoformer.names import ALGOFORMER, REPRESENTATION, run
-from algoscope.studies.plans import Plan, Rows, drawn
+from algoscope.studies.plans import Plan, Rows, curves, drawn
 from algoscope.studies.study import Numbers
 
 FLOOR, CEILING = 1e-6, 30.0  # errors are drawn between these
@@ -255,71 +254,66 @@ def _learning(sweeps: bool) -> Callable[[Numbers], Rows]:
     return rows
 
 
-def _draw(x: str, y: str, title: str, **options: Any) -> Callable[[list[dict[str, Any]]], alt.LayerChart]:
-    return lambda rows: charts.curves(rows, x, y, title, **options)
-
-
 ERROR, EXAMPLES, LEARNED = "normalized error", "examples", "error at the last position in use"
+ALGORITHMS = {"legend": "algorithm", "among": COLORED}
+CLOSED = tuple(
+    f"{form} {space}"
+    for space in (references.ON_FEATURES, references.ON_INPUTS, f"on {references.AFFINE}")
+    for form in (references.LEAST_SQUARES, references.RIDGE)
+)
+MODELS = {"legend": "model", "among": (*names.KINDS, *CLOSED)}
+STEPPED = [method(k) for method in (references.newton, references.descent, references.safe) for k in references.STEPS]
+METHODS = {
+    "legend": "method",
+    "among": (ALGOFORMER, references.TUNED, *STEPPED, references.RIDGE, references.LEAST_SQUARES),
+}
 EACH: dict[str, Plan] = {
     "loop-similarity": (
         _similarity,
-        _draw(
-            "loop",
-            "similarity of errors",
-            "How close each algorithm comes, at its best step",
-            legend="algorithm",
-            among=COLORED,
-        ),
+        curves("loop", "similarity of errors", "How close each algorithm comes, at its best step", **ALGORITHMS),
     ),
     "loop-steps": (
         _steps,
-        _draw("loop", "step", "Which step of it that is", log_y=True, legend="algorithm", among=COLORED),
+        curves("loop", "step", "Which step of it that is", log_y=True, **ALGORITHMS),
     ),
     "loop-errors": (
         _errors_by_loop,
-        _draw("loop", ERROR, "Error by loop, beyond training", log_x=True, log_y=True, legend=""),
+        curves("loop", ERROR, "Error by loop, beyond training", log_x=True, log_y=True, legend=""),
     ),
     "loop-answers": (
         _answers,
-        _draw(
-            "loop",
-            "similarity of errors",
-            "Its own answers, beyond training",
-            log_x=True,
-            legend="algorithm",
-            among=COLORED,
-        ),
+        curves("loop", "similarity of errors", "Its own answers, beyond training", log_x=True, **ALGORITHMS),
     ),
     "loop-beyond": (
         _beyond,
-        _draw("loop", "share", "Of what the closest step misses, other steps explain", legend=""),
+        curves("loop", "share", "Of what the closest step misses, other steps explain", legend=""),
     ),
 }
 ACROSS: dict[str, Plan] = {
     **{
-        f"compared-{k}": (_compared(task), _draw(EXAMPLES, ERROR, f"Fig. 2: {task}", log_y=True, legend="model"))
+        f"compared-{k}": (_compared(task), curves(EXAMPLES, ERROR, f"Fig. 2: {task}", log_y=True, **MODELS))
         for k, task in enumerate((*names.MAIN, names.LOUD))
     },
     **{
         f"solvers-{k}": (
             _solvers(noise),
-            _draw(EXAMPLES, ERROR, f"Fig. 5: {names.linear(noise)}", log_y=True, legend="method"),
+            curves(EXAMPLES, ERROR, f"Fig. 5: {names.linear(noise)}", log_y=True, **METHODS),
         )
         for k, noise in enumerate(names.NOISES)
     },
     "windows": (
         _windows,
-        _draw(
+        curves(
             "loop", ERROR, "Fig. 3: loops and scored loops of training", log_x=True, log_y=True, legend="trained with"
         ),
     ),
     "given": (
         _given,
-        _draw("loop", ERROR, "Beyond training: what a loop is given", log_x=True, log_y=True, legend="model"),
+        curves("loop", ERROR, "Beyond training: what a loop is given", log_x=True, log_y=True, legend="model"),
     ),
-    "layers": (_sizes("layer"), _draw(EXAMPLES, ERROR, "Fig. 4a: layers", log_y=True, legend="model")),
-    "heads": (_sizes("head"), _draw(EXAMPLES, ERROR, "Fig. 4b: heads", log_y=True, legend="model")),
-    "injections": (_injections, _draw(EXAMPLES, ERROR, "What a loop is given", log_y=True, legend="AlgoFormer")),
-    "learning": (_learning(False), _draw("step", LEARNED, "Learning", log_y=True, legend="run")),
-    "learning-sweeps": (_learning(True), _draw("step", LEARNED, "Learning, sweeps", log_y=True, legend="run")),
+    "layers": (_sizes("layer"), curves(EXAMPLES, ERROR, "Fig. 4a: layers", log_y=True, legend="model")),
+    "heads": (_sizes("head"), curves(EXAMPLES, ERROR, "Fig. 4b: heads", log_y=True, legend="model")),
+    "injections": (_injections, curves(EXAMPLES, ERROR, "What a loop is given", log_y=True, legend="AlgoFormer")),
+    "learning": (_learning(False), curves("step", LEARNED, "Learning", log_y=True, legend="run")),
+    "learning-sweeps": (_learning(True), curves("step", LEARNED, "Learning, sweeps", log_y=True, legend="run")),
 }
