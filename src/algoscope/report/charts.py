@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, cast
 
@@ -167,16 +167,7 @@ def curves(
     records say `by` whom they are, such as a paper, the lines of others than ours are dashed. Charts that say `among`
     which series theirs are give each the same color.
     """
-    present = {row["series"] for row in records}
-    numbered = all(isinstance(series, int) for series in present)
     quoted = any("by" in row for row in records)
-    scheme = "viridis" if numbered else "tableau20" if len(among or present) > 10 else "tableau10"
-    colors = alt.Scale(scheme=scheme, domain=list(among) or alt.Undefined)
-    columns = 8 if numbered else 2  # words are long
-    form: dict[str, Any] = {"orient": "bottom", "direction": "horizontal", "columns": columns}
-    if among:
-        form["values"] = [series for series in among if series in present]
-    shown = alt.Legend(title=legend, symbolOpacity=1, labelLimit=220, **form) if legend else None
     least = 1 if all(isinstance(row["x"], int) for row in records) else 0
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(type="log") if log_y else alt.Scale(zero=False)
     axis = alt.Axis(gridOpacity=0.4, format="~g") if log_y else alt.Axis(gridOpacity=0.4)  # 1e-9, not a small power
@@ -187,7 +178,7 @@ def curves(
     )
     base = alt.Chart(_table([{"by": OURS, **row} for row in records] if quoted else records)).encode(
         x=alt.X("x:Q", title=x_title, scale=across, axis=ticks),
-        color=alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors),
+        color=_colors({row["series"] for row in records}, legend, among),
         tooltip=["series:N", *(alt.Tooltip(f"{name}:Q", format=".3g") for name in ("x", "y", "low", "high"))],
     )
     bands = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.15, clip=True)
@@ -201,6 +192,19 @@ def curves(
         bands.encode(y=alt.Y("low:Q", title=y_title, scale=scale, axis=axis), y2="high:Q"),
         lines.encode(y=alt.Y("y:Q", title=y_title, scale=scale, axis=axis)),
     ).properties(title=title, width=420, height=300)
+
+
+def _colors(present: Set[object], legend: str | None, among: Sequence[str]) -> alt.Color:
+    """Of series."""
+    numbered = all(isinstance(series, int) for series in present)
+    scheme = "viridis" if numbered else "tableau20" if len(among or present) > 10 else "tableau10"
+    colors = alt.Scale(scheme=scheme, domain=list(among) or alt.Undefined)
+    columns = 8 if numbered else 2  # words are long
+    form: dict[str, Any] = {"orient": "bottom", "direction": "horizontal", "columns": columns}
+    if among:
+        form["values"] = [series for series in among if series in present]
+    shown = alt.Legend(title=legend, symbolOpacity=1, labelLimit=220, **form) if legend else None
+    return alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors)
 
 
 def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> alt.LayerChart:
