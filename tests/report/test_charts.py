@@ -59,3 +59,14 @@ def test_a_scatter_has_a_dot_for_each_record():
     assert layer["mark"]["type"] == "circle"
     assert [layer["encoding"][axis]["title"] for axis in ("x", "y")] == ["one", "other"]
     assert layer["encoding"]["color"]["field"] == "series"
+
+
+def test_series_keep_their_colors_from_chart_to_chart():
+    named = ["newton", "descent", "ridge"]
+    for present in (["ridge"], ["ridge", "newton"]):
+        rows = [{"series": series, "x": k, "y": 1.0} for series in present for k in (1, 2)]
+        color = charts.curves(rows, "x", "y", "title", legend="algorithm", among=named).to_dict()["layer"][1][
+            "encoding"
+        ]["color"]
+        assert color["scale"]["domain"] == named
+        assert color["legend"]["values"] == [series for series in named if series in present]
