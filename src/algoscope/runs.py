@@ -6,6 +6,7 @@ all. Tensors are stored as safetensors with a checksum that is verified on readi
 
 import contextlib
 import fcntl
+import gzip
 import hashlib
 import json
 import operator
@@ -13,6 +14,7 @@ import os
 import platform
 import re
 import subprocess
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
@@ -162,10 +164,11 @@ def write_json(path: Path, value: object) -> None:
 def read_json(path: Path, needs: Sequence[str] = ()) -> dict[str, Any]:
     """The entries of a file, among them those that it needs."""
     try:
-        found = json.loads(path.read_text())
+        content = path.read_bytes()
+        found = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
     except (FileNotFoundError, NotADirectoryError):
         raise RunError(f"{path.parent} is not a run folder: it has no {path.name}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except (json.JSONDecodeError, UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error):
         raise RunError(f"{path} is damaged: it is not JSON") from None
     missing = [name for name in needs if name not in found] if isinstance(found, dict) else needs
     if missing or not isinstance(found, dict):

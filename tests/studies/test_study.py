@@ -1,5 +1,6 @@
 """A study from nothing to its page, at the scale that only checks the way."""
 
+import gzip
 import html
 import json
 import math
@@ -110,10 +111,10 @@ def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):
 
 
 @pytest.mark.parametrize(
-    "shipped", sorted(path.parent for path in RESULTS.glob("*/" + study.RESULTS)), ids=lambda p: p.name
+    "shipped", sorted(path.parent for path in RESULTS.glob(f"*/{study.RESULTS}.gz")), ids=lambda p: p.name
 )
 def test_the_page_is_built_from_the_results_that_ship(shipped, tmp_path):
-    shutil.copy(shipped / study.RESULTS, tmp_path)
+    shutil.copy(study.results_file(shipped), tmp_path)
     text = study.build_page(tmp_path).read_text()
     found, results = study.read(tmp_path)
     models = [model for seeds in results["runs"].values() for model in seeds.values()]
@@ -184,3 +185,13 @@ def test_the_list_of_studies_does_not_wait_for_torch():
     told = "import sys; from algoscope.cli import main; main(['studies']); assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert all(name in done.stdout for name in CATALOG)
+
+
+def test_results_may_be_compressed_and_damage_is_told(folder, tmp_path):
+    whole = gzip.compress((folder / study.RESULTS).read_bytes())
+    (tmp_path / f"{study.RESULTS}.gz").write_bytes(whole)
+    assert study.read(tmp_path)[1] == study.read(folder)[1]
+    for damage in (whole[: len(whole) // 2], b"{}", whole[:20] + b"\0" * 20 + whole[40:]):
+        (tmp_path / f"{study.RESULTS}.gz").write_bytes(damage)
+        with pytest.raises(runs.RunError, match="damaged"):
+            study.read(tmp_path)

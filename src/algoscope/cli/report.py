@@ -37,7 +37,7 @@ def main(
     folder = runs.Folder(path)
     if not path.is_dir():
         raise runs.RunError(f"there is no folder {path}")
-    if (path / study.RESULTS).exists():
+    if study.results_file(path).exists():
         if algorithm is not None:
             raise ValueError("algorithm must be left out: the figures of a study show those that the study is about")
         found, results = study.read(path)

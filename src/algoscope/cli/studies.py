@@ -17,5 +17,5 @@ def run(arguments: list[str]) -> None:
         done = [scale for scale in SCALES if (Path("studies") / name / scale / "results.json").exists()]
         print(f"{name}\n  {entry.title}\n  {entry.source}\n  takes: {times}")
         print(f"  done here: {', '.join(done) or 'nothing yet'}; run: algoscope study {name} --scale laptop")
-        if (RESULTS / name / "results.json").exists():
+        if (RESULTS / name / "results.json.gz").exists():
             print(f"  measured at paper scale: algoscope report {Path(os.path.relpath(RESULTS)) / name}")

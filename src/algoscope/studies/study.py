@@ -279,9 +279,15 @@ def judged(study: Study, results: Numbers) -> dict[str, Any]:
     return {**results, "claims": [claim.record(results["runs"]) for claim in study.claims]}
 
 
+def results_file(folder: Path) -> Path:
+    """Where the results of a study are; those that ship are compressed."""
+    plain, packed = folder / RESULTS, folder / f"{RESULTS}.gz"
+    return packed if packed.exists() and not plain.exists() else plain
+
+
 def read(folder: Path) -> tuple[Study, dict[str, Any]]:
     """A study that was carried out, and its results, judged anew."""
-    results = runs.read_json(folder / RESULTS, needs=("study", "version", "scale", "runs"))
+    results = runs.read_json(results_file(folder), needs=("study", "version", "scale", "runs"))
     study = find(str(results.get("study")))
     if results.get("version") != study.version:
         again = f"algoscope study {study.name} --scale {results.get('scale')}"
