@@ -8,6 +8,7 @@ from browsing import opened
 
 from algoscope import runs
 from algoscope.algorithms import BinarySearch, CountMin, InterpolationSearch, KDTree
+from algoscope.matching import found as has_found
 from algoscope.models import LearnedSketch
 from algoscope.reading import in_place, lookups, order
 from algoscope.studies import study
@@ -73,6 +74,20 @@ def test_what_is_no_search_is_called_nothing():
     )
     assert agreement(often, known)["called"] == BINARY
     assert agreement(rarely, known)["called"] is None
+
+
+def test_what_is_read_after_the_answer_does_not_matter():
+    """A model that must not repeat itself goes elsewhere once it has the answer, where a search may stay."""
+    prompts, known = traced(LINE)
+    trace = known[INTERPOLATION]
+    done = torch.cat([torch.zeros_like(has_found(trace)[:1]), has_found(trace)[:-1]])
+    elsewhere = (prompts.y + 1 + torch.arange(len(trace))[:, None, None]) % LINE.size
+    wandering = Trace("wanders", torch.where(done, elsewhere, trace.values), trace.stages, prompts)
+    told = agreement(wandering, known)
+    assert told["called"] == INTERPOLATION
+    rows = table(told, "agreement", search=INTERPOLATION)
+    assert all(row["value"] == 1.0 for row in rows)
+    assert [row["wrong"] for row in rows] == pytest.approx((1 - has_found(trace).double().mean((1, 2))).tolist())
 
 
 def test_what_two_searches_read_alike_is_a_tie():

@@ -14,7 +14,7 @@ from algoscope.studies.study import Section, Study
 
 STUDY = Study(
     name="data-structures",
-    version=1,
+    version=2,
     about="A network stores a set of points in an order of its choice, and looks a few of them up to find the nearest "
     "neighbor of a query; another counts the items of a stream in a few cells. Nobody tells them how. Which data "
     "structures do they find? Each look-up is compared with those of the searches that people wrote.",

@@ -71,9 +71,8 @@ def _agreement(model: Numbers) -> Rows:
         yield {"series": row["search"], "x": row["lookup"], "y": row["value"], "low": row["low"], "high": row["high"]}
     first = model["agreement"][0]["search"] if model.get("agreement") else None
     for row in model.get("agreement", ()):
-        if row["search"] == first:  # the nulls are the same for all
-            for null, words in (("answer", "null: the answer"), ("random", "null: any point")):
-                yield {"series": words, "x": row["lookup"], "y": row[null]}
+        if row["search"] == first:  # the null is the same for all
+            yield {"series": "null: any point", "x": row["lookup"], "y": row["random"]}
 
 
 def _landing(model: Numbers) -> Rows:

@@ -30,6 +30,7 @@ BINS = 10  # of queries, as published
 MAPPED = (BINARY, INTERPOLATION, TREE)  # of which a figure shows which look-ups agree
 ROUNDING = 1e-12
 HALF = 0.5  # a model is called by the name of a search that it agrees with more often than not, at every look-up
+MISTAKEN = 0.05  # of the queries: a look-up that reads a wrong point for fewer says nothing about the search
 
 
 def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
@@ -125,50 +126,58 @@ def ahead(trace: Trace, others: Mapping[str, Trace]) -> Table:
     return rows
 
 
-def nulls(trace: Trace) -> dict[str, Trace]:
-    """What a look-up may agree with for no better reason than chance, or than being right.
+def searching(trace: Trace) -> Tensor:
+    """[look-ups, sets, queries]: whether the nearest neighbor has not been read before a look-up."""
+    read = found(trace)
+    return ~torch.cat([torch.zeros_like(read[:1]), read[:-1]])
 
-    Two searches that both succeed read the answer in the end, so agreement with a search has to be larger than with
-    one that reads the answer at once.
+
+def shared_reads(trace: Trace, other: Tensor, counted: Tensor) -> Tensor:
+    """[sets, look-ups]: how often the model reads what another does, where it counts.
+
+    Sets differ in how many reads count, so these are values whose mean is the share over all of them, and whose spread
+    is that of this share.
     """
-    prompts = trace.prompts
-    drawn = torch.randint(prompts.before, prompts.y.shape, generator=stream("random reads", 0)).double()
-    return {
-        "random": Trace("random", drawn[None], (1,), prompts),
-        "answer": Trace("answer", prompts.y[None], (1,), prompts),
-    }
+    same, of = (part.double().sum(-1).mT for part in ((trace.values == other) & counted, counted))
+    share = same.sum(0) / of.sum(0).clamp(min=1)
+    return share + (same - share * of) / of.mean(0).clamp(min=1 / len(of))
 
 
 def agreement(trace: Trace, known: Mapping[str, Trace]) -> dict[str, Any]:
-    """How often each look-up reads what a search reads; which search is closest, and what the model is called.
+    """How often each look-up reads what a search reads, as long as the model has not found the answer; which search is
+    closest, and what the model is called.
 
     It is called by the name of the one search that is closest to it, if that agrees with it at every look-up more often
-    than not and more often than any null, and on the whole more often than the same search for another query. The last
-    look-up has no say: there every good search reads the answer.
+    than not, also where the model reads a wrong point, and there more often than chance, and on the whole than the same
+    search for another query. That both are right says nothing, so look-ups with next to no wrong reads, and the last
+    one, have no say.
     """
-    telling = slice(0, max(len(trace) - 1, 1))
-    draws = resampling(trace.prompts.batch, RESAMPLES, 0)
-    chance = {name: compare(trace, null, "agreement").per_sequence[..., 0] for name, null in nulls(trace).items()}
+    wrong, prompts = ~found(trace), trace.prompts
+    telling = [m for m in range(max(len(trace) - 1, 1)) if wrong[m].double().mean() >= MISTAKEN]
+    draws = resampling(prompts.batch, RESAMPLES, 0)
+    any_point = torch.randint(prompts.before, prompts.y.shape, generator=stream("random reads", 0)).double()
+    chance = shared_reads(trace, any_point, wrong)
     rows, maps, own, clear = [], {}, {}, {}
     for name, other in known.items():
-        match = compare(trace, other, "agreement")
-        shares = match.per_sequence.diagonal(dim1=1, dim2=2)
-        swapped = Trace(name, other.values.roll(1, -1), other.stages, other.prompts)  # for another query
-        elsewhere = compare(trace, swapped, "agreement").per_sequence.diagonal(dim1=1, dim2=2)
-        beaten = [larger_than_zero(shares - null, draws, CONFIDENCE, ROUNDING) for null in chance.values()]
-        beats = torch.stack(beaten).all(0)
-        asked = (shares - elsewhere).mean(1, keepdim=True)
-        told = described(shares)
-        clear[name] = bool(beats[telling].all()) and all(row["low"] > HALF for row in told[telling])
+        shares = shared_reads(trace, other.values, searching(trace))
+        mistakes = shared_reads(trace, other.values, wrong)
+        elsewhere = shared_reads(trace, other.values.roll(1, -1), wrong)  # for another query
+        beats = larger_than_zero(mistakes - chance, draws, CONFIDENCE, ROUNDING)
+        told, mistaken = described(shares), described(mistakes)
+        clear[name] = bool(telling) and bool(beats[telling].all())
+        clear[name] &= all(min(told[m]["low"], mistaken[m]["low"]) > HALF for m in telling)
+        asked = (mistakes - elsewhere)[:, telling or [0]].mean(1, keepdim=True)
         clear[name] &= bool(larger_than_zero(asked, draws, CONFIDENCE, ROUNDING))
-        levels = {**{null: values.mean(0) for null, values in chance.items()}, "another query": elsewhere.mean(0)}
         for m, row in enumerate(told):
-            level = {null: float(value[m]) for null, value in levels.items()}
-            rows.append({"search": name, "lookup": m + 1, **row, **level, "beats": bool(beats[m])})
+            level = {"random": chance, "another query": elsewhere}
+            levels = {null: float(values[:, m].mean()) for null, values in level.items()}
+            others = {"mistakes": mistaken[m]["value"], "wrong": float(wrong[m].double().mean()), **levels}
+            rows.append({"search": name, "lookup": m + 1, **row, **others, "beats": bool(beats[m])})
         if name in MAPPED:
+            match = compare(trace, other, "agreement")
             cells = [{**cell, "none": not bool(beats[match.stages.index(cell["stage"])])} for cell in match.records()]
             maps[name] = {key: [cell[key] for cell in cells] for key in cells[0]}  # names once, for a short file
-        own[name] = shares[:, telling].mean(1)
+        own[name] = shares[:, telling or [0]].mean(1)
     closest, ties = nearest_of(own, draws)
     called = closest if clear[closest] and ties == [closest] else None
     means = {name: described(values[:, None])[0] for name, values in own.items()}

@@ -26,14 +26,15 @@ def _names(numbers: Numbers) -> Table:
         if "called" in model:
             closest = model["closest"]
             ties = ", ".join(name for name in model["ties"] if name != closest) or "none"
-            shares = [f"{row['value']:.2f}" for row in table(model, "agreement", search=closest)]
-            rows.append([label, model["called"] or "no known search", closest, " ".join(shares), ties])
+            found = table(model, "agreement", search=closest)
+            shares = [" ".join(f"{row[part]:.2f}" for row in found) for part in ("value", "mistakes", "wrong")]
+            rows.append([label, model["called"] or "no known search", closest, *shares, ties])
     return Table(
         "Which search is it?",
-        "A model is called by the name of a search if that one alone is closest to it and reads the same point more "
-        "often than not at every look-up but the last, more often than a search that reads the answer at once, or any "
-        "point, and than the same search for another query.",
-        ("model", "called", "closest", "share of equal reads, look-up by look-up", "ties"),
+        "Look-ups count as long as the model has not found the answer. It is called by the name of a search if that "
+        "one alone is closest to it and reads the same point more often than not at every look-up but the last, also "
+        "where that point is wrong: that both are right says nothing. Look-ups with few wrong reads have no say.",
+        ("model", "called", "closest", "equal reads, look-up by look-up", "equal wrong reads", "wrong reads", "ties"),
         rows,
     )
 
