@@ -13,6 +13,7 @@ from algoscope.instrument import Instrument
 @settings(max_examples=20, deadline=None)
 @given(dim=st.integers(1, 6), examples=st.integers(1, 15), loops=st.integers(1, 10), seed=st.integers(0, 10**6))
 @example(dim=20, examples=40, loops=20, seed=0)
+@example(dim=1, examples=1, loops=1, seed=3)
 def test_every_loop_is_a_step_on_every_prefix(dim, examples, loops, seed):
     task = ag.tasks.LinearRegression(dim, examples)
     prompts = task.sample(3, seed)
@@ -25,8 +26,7 @@ def test_every_loop_is_a_step_on_every_prefix(dim, examples, loops, seed):
     assert float((task.read(found) - exact.values[0]).norm() / prompts.y.norm()) < 1e-8
     assert exact.weights is not None
     weights = states[f"loop {loops}"][:, ::2, at]
-    # Weights of the task are standard normal; those of the first steps may be smaller, rounding is not.
-    assert float((weights - exact.weights[0]).norm() / max(float(exact.weights[0].norm()), 1.0)) < 1e-8
+    assert float((weights - exact.weights[0]).norm() / max(float(exact.weights[0].norm()), 1e-3)) < 1e-8
 
 
 def test_later_tokens_change_nothing():

@@ -18,8 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.constructions.loop import ASIDE, LARGE, SHARP, SMALL
-from algoscope.constructions.looped import Pairs
+from algoscope.constructions.loop import ASIDE, LARGE, SHARP
+from algoscope.constructions.looped import SMALL_AT_FIRST, Pairs
 from algoscope.constructions.stream import of_places, one, write_head
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import LinearRegression
@@ -72,7 +72,7 @@ def quasi_orthogonal(count: int) -> Float[Tensor, "count size"]:
 
 
 def decoder_gradient_descent(
-    dim: int, examples: int, loops: int, rate: float, small: float = SMALL, large: float = LARGE
+    dim: int, examples: int, loops: int, rate: float, small: float = SMALL_AT_FIRST, large: float = LARGE
 ) -> AlgoFormerNetwork:
     """A step of gradient descent a loop from w = 0, on every prefix of the examples.
 

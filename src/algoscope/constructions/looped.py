@@ -12,7 +12,7 @@ from algoscope.constructions.loop import LARGE, SMALL, Looped, Matrix, checked_m
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import LinearRegression
 
-SMALL_OF_NEWTON = 2e-5  # its scores x·Mx are small at first: with a smaller c more is lost to rounding
+SMALL_AT_FIRST = 2e-5  # for scores that are small at first, x·Mx or x·w: with a smaller c more is lost to rounding
 
 
 class Pairs(Looped):
@@ -118,7 +118,7 @@ def representation_regression(
 
 
 def looped_newton(
-    dim: int, examples: int, loops: int, alpha: float, small: float = SMALL_OF_NEWTON, large: float = LARGE
+    dim: int, examples: int, loops: int, alpha: float, small: float = SMALL_AT_FIRST, large: float = LARGE
 ) -> AlgoFormerNetwork:
     """A step of Iterative Newton a loop, from M = αS (Lemma A.4 and Theorem 4.1).
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algoscope import algorithms, constructions
 from algoscope.constructions.loop import LARGE, SMALL
-from algoscope.constructions.looped import SMALL_OF_NEWTON
+from algoscope.constructions.looped import SMALL_AT_FIRST
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import TransformerNetwork
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
@@ -280,9 +280,12 @@ SUBJECTS = (
     ),
     Subject(
         "Newton, looped", GAO + "Theorem 4.1", "Iterative Newton", 1e-8, looped_newton, of_looped, True,
-        SMALL_OF_NEWTON,
+        SMALL_AT_FIRST,
     ),
-    Subject("decoder", GAO + "Theorem 4.2", "gradient descent on every prefix", 1e-8, decoder, of_looped, True),
+    Subject(
+        "decoder", GAO + "Theorem 4.2", "gradient descent on every prefix", 1e-8, decoder, of_looped, True,
+        SMALL_AT_FIRST,
+    ),
     Subject("Newton, causal", "open in both papers", "Iterative Newton on every prefix", 1e-9, causal, None),
     Subject("sum of tokens", FU + "Lemma 1", "the sum of all tokens", 1e-12, sums, lambda size: Stated(1)),
 )  # fmt: skip
