@@ -131,8 +131,8 @@ def _searching(run: str, suffix: str, form: str) -> list[Claim]:
             "ours",
             is_called(run, INTERPOLATION),
             None,
-            "agreement before the last look-up, while searching; also where it is wrong: a rule made after the laptop's "
-            f"numbers had been seen; {form}",
+            "agreement before the last look-up, while searching; also where it is wrong: a rule made after "
+            f"numbers of the laptop scale had been seen; {form}",
             headline=main,
             what="of the look-ups read what interpolation search reads",
         ),
