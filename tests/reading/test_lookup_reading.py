@@ -16,7 +16,7 @@ from algoscope.training import Member, Settings
 from algoscope.training.population import Population
 
 TASK = UniformSearch(size=8, queries=8)
-SEEDS = (9, 15)  # fresh networks with these seeds store about a third of the points in place
+SEEDS = (149, 212)  # fresh networks with these seeds store less than a fifth of the points in place
 
 
 def fresh(model: Index, seed: int = 0, task: UniformSearch = TASK) -> IndexNetwork:
@@ -102,7 +102,7 @@ def trained(steps: int) -> tuple[IndexNetwork, IndexNetwork]:
 
 
 def test_an_index_learns_to_sort_and_to_search():
-    """From a fresh network that sorts badly to one that beats binary search at every look-up."""
+    """From a fresh network that sorts nothing to one that beats binary search at every look-up."""
     prompts = TASK.sample(500, seed=11)
     binary = found(ag.algorithms.BinarySearch(3).trace(prompts)).double().mean((1, 2))
     model = Index(lookups=3, layers=2, heads=2, width=32, hidden=64, shared=True, answer="any")
@@ -110,7 +110,7 @@ def test_an_index_learns_to_sort_and_to_search():
         untrained = model.build(TASK.inputs, TASK.outputs, TASK.length, stream("weights", seed))
         before = in_place(order(untrained, TASK, prompts), prompts).double().mean()
         after = in_place(order(network, TASK, prompts), prompts).double().mean()
-        assert before < 0.4
+        assert before < 0.2
         assert after > 0.95
         shares = found(lookups(network, TASK, prompts)).double().mean((1, 2))
         assert bool((shares > binary + 0.05).all())
