@@ -240,4 +240,6 @@ def _share(value: float) -> str:
 
 
 def _interval(middle: float, low: float, high: float) -> str:
-    return f"{middle:.3g} ({low:.3g} – {high:.3g})"
+    """With as many digits as it takes to tell its ends apart."""
+    digits = next((d for d in (3, 4, 5) if f"{low:.{d}g}" != f"{high:.{d}g}"), 3)
+    return f"{middle:.{digits}g} ({low:.{digits}g} – {high:.{digits}g})"
