@@ -260,15 +260,13 @@ def mix(
     asked: slice | None = None,
 ) -> Float[Tensor, "sequences heads asked width"]:
     """What each token that is asked gathers, in plain products."""
-    visible, heads = chosen(visible_tokens(q.shape[-2], mask, q.device), asked), q.shape[:2]
-    q, k, v = (part.flatten(0, 1) for part in (chosen(q, asked), k, v))
+    visible, q = chosen(visible_tokens(q.shape[-2], mask, q.device), asked), chosen(q, asked)
     scale = 1 / math.sqrt(q.shape[-1])
     if kind == "softmax":
-        hidden = torch.where(visible, 0.0, -torch.inf).to(q.dtype)
-        return cast(Tensor, Mixed.apply(q * scale, k, v, hidden)).unflatten(0, heads)
-    scores = torch.bmm(q * scale, k.mT)
+        return cast(Tensor, Mixed.apply(q, k, v, torch.where(visible, 0.0, -torch.inf).to(q.dtype), scale))
+    scores = q * scale @ k.mT
     weights = torch.where(visible, scores.relu() if kind == "relu" else scores, 0.0)
-    return torch.bmm(weights / visible.sum(-1, keepdim=True), v).unflatten(0, heads)
+    return weights / visible.sum(-1, keepdim=True) @ v
 
 
 class Mixed(torch.autograd.Function):
@@ -277,17 +275,20 @@ class Mixed(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor) -> Tensor:
-        weights = torch.baddbmm(hidden, q, k.mT).softmax(-1)
+    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor, scale: float) -> Tensor:
+        heads, (q, k, v) = q.shape[:2], (part.flatten(0, 1) for part in (q, k, v))
+        weights = torch.baddbmm(hidden, q, k.mT, alpha=scale).softmax(-1)
         ctx.save_for_backward(q, k, v, weights)
-        return torch.bmm(v.mT, weights.mT).mT
+        ctx.heads, ctx.scale = heads, scale
+        return torch.bmm(v.mT, weights.mT).mT.unflatten(0, heads)
 
     @staticmethod
     def backward(ctx, above: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        q, k, v, weights = ctx.saved_tensors
-        scores = torch.bmm(above, v.mT).mul_(weights)
-        scores.addcmul_(weights, scores.sum(-1, keepdim=True), value=-1)
-        return torch.bmm(k.mT, scores.mT).mT, torch.bmm(q.mT, scores).mT, torch.bmm(above.mT, weights).mT, None
+        (q, k, v, weights), above = ctx.saved_tensors, above.flatten(0, 1)
+        scores = torch.baddbmm(weights, above, v.mT, beta=0, alpha=ctx.scale)  # the first is only there for its form
+        scores = torch.ops.aten._softmax_backward_data(scores, weights, -1, weights.dtype)
+        products = torch.bmm(k.mT, scores.mT), torch.bmm(q.mT, scores), torch.bmm(above.mT, weights)
+        return *(product.mT.unflatten(0, ctx.heads) for product in products), None, None
 
 
 def visible_tokens(length: int, mask: str | int, device: torch.device) -> Bool[Tensor, "length length"]:
@@ -332,12 +333,12 @@ class Gelu(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x: Tensor) -> Tensor:
-        share = (x * x).mul_(GELU[1]).add_(GELU[0]).mul_(x).sigmoid_()
+        share = torch.addcmul(x.new_full((), GELU[0]), x, x, value=GELU[1]).mul_(x).sigmoid_()
         ctx.save_for_backward(x, share)
         return x * share
 
     @staticmethod
     def backward(ctx, above: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         x, share = ctx.saved_tensors
-        inner = (x * x).mul_(3 * GELU[1]).add_(GELU[0]).mul_(x)  # x times the slope of what the sigmoid sees
-        return inner.addcmul_(inner, share, value=-1).add_(1).mul_(share).mul_(above)
+        slope = torch.addcmul(x.new_full((), GELU[0]), x, x, value=3 * GELU[1])  # of what the sigmoid sees
+        return torch.ops.aten.sigmoid_backward(slope.mul_(x), share).add_(share).mul_(above)

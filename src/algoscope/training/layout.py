@@ -7,7 +7,7 @@ Muon may move, equal shapes together; then what else may be handed over in 16 bi
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -56,6 +56,11 @@ class Layout:
         """By name, in the precision of training."""
         low, high = low_and_high
         return {**_named(low, self.low), **_named(high, self.high)}
+
+    def slots(self, network: nn.Module) -> list[tuple[dict[str, Any], str]]:
+        """Where a network looks up each of the tensors: a dictionary and a name."""
+        paths = (name.rpartition(".") for name in (*self.low, *self.high))
+        return [(network.get_submodule(module)._parameters, name) for module, _, name in paths]
 
     def full(self, rows: Float[Tensor, "members parameters"]) -> dict[str, Tensor]:
         """By name, in the precision of the rows."""

@@ -46,8 +46,8 @@ class Optimizer:
         muon = self.layout.muon
         rate, ahead = self._update(state, gradients, loss, error, self.peak * share, corrections, muon, self.settings)
         if muon:
-            counts = [number for group in self.layout.matrices for number in group]
-            self._move(state.parameters[:, :muon], directions(ahead, counts), rate, self.settings.weight_decay)
+            steps = directions(ahead, self.layout.matrices)
+            self._move(state.parameters[:, :muon], steps, rate, self.settings.weight_decay)
         state.step.add_(1)
 
 
@@ -91,13 +91,13 @@ def move(parameters: Tensor, step: Tensor, rate: Float[Tensor, "members 1"], dec
     parameters.copy_(parameters * (1 - rate * decay) - step * rate)
 
 
-@torch.library.custom_op("algoscope::muon", mutates_args=())  # so that a compiler leaves it as it is
-def directions(momentum: Tensor, counts: list[int]) -> Tensor:
-    """Muon's steps for rows of matrices; `counts` says how many there are of each form, their rows and columns.
+def directions(
+    momentum: Float[Tensor, "members muon"], forms: Sequence[tuple[int, int, int]]
+) -> Float[Tensor, "members muon"]:
+    """Muon's steps for rows of matrices; `forms` says how many there are of each form, their rows and columns.
 
     Tall matrices are handled as their transposes, and all of one form at once.
     """
-    forms = list(zip(counts[::3], counts[1::3], counts[2::3], strict=True))  # an operation takes flat lists only
     sizes = [count * rows * columns for count, rows, columns in forms]
     parts = momentum.split([n for size in sizes for n in (size, padding(size))], dim=1)
     result, waiting = list(parts), {}
@@ -111,11 +111,6 @@ def directions(momentum: Tensor, counts: list[int]) -> Tensor:
         for (i, tall, _), part in zip(group, turned.split([wide.shape[1] for *_, wide in group], dim=1), strict=True):
             result[i] = (part.mT if tall else part).flatten(1)
     return torch.cat(result, dim=1)
-
-
-@directions.register_fake
-def _(momentum: Tensor, counts: list[int]) -> Tensor:
-    return torch.empty_like(momentum, memory_format=torch.contiguous_format)
 
 
 def orthogonal(matrices: Float[Tensor, "batch rows columns"]) -> Float[Tensor, "batch rows columns"]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.func import functional_call
 
 from algoscope.models import Model, Network
 from algoscope.randomness import stream, uniform
@@ -36,12 +35,15 @@ class Population:
         self.layout = Layout(networks[0], settings.precision == "bf16", settings.optimizer == "muon")
         rows = torch.stack([self.layout.row(network) for network in networks]).to(device, settings.dtype)
         self.network: Network = networks[0].to(device, settings.dtype)  # lends its form, not its parameters
+        self.slots, self.placed = self.layout.slots(self.network), None
         self.state = State.fresh(rows, self.layout.muon, settings.log_every)
         self.generators = [stream("training prompts", member.seed, device) for member in members]
         self.power = torch.tensor([member.task.power for member in members], device=device, dtype=settings.dtype)
         rates = torch.tensor([member.learning_rate for member in members], device=device, dtype=torch.float64)
         self.optimizer = Optimizer(rates, self.layout, settings)
         self.encode, self.score = self.task.encode, score
+        # Views of the state, which changes in place: they serve all steps. A step that a GPU records makes its own.
+        self.weights = None if device.type == "cuda" or self.layout.low else self._weights()
         # On a GPU all blocks are one program, and so all tokens pass through the last of them, too.
         selective = self.network.selective and device.type == "cpu" and isinstance(self.task.answers, slice)
         self.given: dict[str, object] = {"asked": self.task.answers} if selective else {}
@@ -54,12 +56,18 @@ class Population:
         dims, points = self.in_use()
         x, y = self._draw(dims)
         noise = self._noise()
-        # The weights to differentiate: in bf16 those inside the blocks are a copy in 16 bits, the rest is as it is.
-        # That is our autocast; what the optimizer moves stays in 32 bits.
-        weights = [part.detach().requires_grad_() for part in self.layout.low_and_high(self.state.parameters)]
+        weights = self.weights or self._weights()
         loss, error = self.losses(weights, x, y, points, noise)
         gradients = torch.autograd.grad(loss.sum(), weights, materialize_grads=True)
         self.optimizer.step(self.state, gradients, loss.detach(), error.detach() / self.power)
+
+    def _weights(self) -> list[Tensor]:
+        """Those to differentiate: in bf16 the ones inside the blocks are a copy in 16 bits, the rest is as it is.
+
+        That is our autocast; what the optimizer moves stays in 32 bits. Autograd is not to know (`data`) that the state
+        changes: it does only when a step has its gradients.
+        """
+        return [part.data.requires_grad_() for part in self.layout.low_and_high(self.state.parameters)]
 
     def _draw(self, dims: Tensor | None) -> tuple[Tensor, Tensor]:
         """Prompts for every member; neighbors with the same task are drawn together."""
@@ -108,7 +116,11 @@ class Population:
 
     def _output(self, weights: Sequence[Tensor], tokens: Tensor, noise: Tensor | None) -> Tensor:
         given = self.given if noise is None else {**self.given, "noise": noise}
-        return functional_call(self.network, self.layout.tensors(weights), (tokens,), given, tie_weights=False)
+        if weights is not self.placed:  # what functional_call does, without taking them out again
+            for (parameters, name), tensor in zip(self.slots, self.layout.tensors(weights).values(), strict=True):
+                parameters[name] = tensor
+            self.placed = weights
+        return self.network(tokens, **given)
 
 
 def score(
