@@ -10,7 +10,8 @@ from scipy import special
 from torch.func import functional_call
 
 from algoscope.models import Index
-from algoscope.models.index import Look, Sort, by_point, compared, sorted_by
+from algoscope.models.index import IndexNetwork
+from algoscope.models.index_parts import Look, Sort, by_point, compared, sorted_by
 from algoscope.tasks import HardSearch, LinearRegression, UniformSearch
 from algoscope.training import Curriculum, Member, Settings
 from algoscope.training.population import Population
@@ -118,13 +119,30 @@ def test_where_any_look_up_may_answer_no_place_is_read_twice(address):
     model = Index(lookups=battery.OUTPUTS + 2, layers=1, heads=1, width=8, hidden=16, shared=True, address=address)
     tokens = battery.draw_tokens(50, battery.LENGTH)
     counts = []
-    for answer in ("any", "last"):
+    for answer in ("any", "each", "last"):
         network = battery.scrambled(replace(model, answer=answer))
         _, states = network.run(tokens, network.stages)
         read = torch.stack([states[f"look-up {m + 1}"].argmax(-1) for m in range(battery.OUTPUTS)])
         counts.append([len(reads.unique()) for reads in read.flatten(1).unbind(1)])
-    assert set(counts[0]) == {battery.OUTPUTS}
-    assert min(counts[1]) < battery.OUTPUTS
+    assert set(counts[0]) == set(counts[1]) == {battery.OUTPUTS}
+    assert min(counts[2]) < battery.OUTPUTS
+
+
+@pytest.mark.parametrize("slots", [0, 2])
+def test_training_may_count_what_is_found_after_each_look_up(slots):
+    """Each answer weighs a point by the mean of the look-ups so far; the last is what a network answers that counts it
+    alone."""
+    models = [Index(3, slots, 1, 1, 8, 16, shared=True, answer=answer) for answer in ("each", "any")]
+    each, at_the_end = (battery.scrambled(model) for model in models)
+    assert isinstance(each, IndexNetwork)
+    tokens = battery.draw_tokens(4, battery.LENGTH)
+    noise = torch.rand(4, *each.noise, generator=generator(), dtype=tokens.dtype)
+    _, states = each.run(tokens, each.stages, noise=noise)
+    weights = np.stack([states[f"look-up {m + 1}"].detach().numpy() for m in range(3)])[..., : battery.OUTPUTS]
+    means = np.cumsum(weights, 0) / np.arange(1, 4).reshape(3, 1, 1, 1)
+    np.testing.assert_allclose(each(tokens, every=True, noise=noise).exp().detach().numpy(), means, rtol=1e-12)
+    torch.testing.assert_close(each(tokens, noise=noise), at_the_end(tokens, noise=noise))
+    assert (each.scored, at_the_end.scored) == (3, 1)
 
 
 def test_look_ups_before_the_last_may_be_left_to_the_slots():
@@ -236,7 +254,7 @@ def test_tasks_of_several_scales_fit():
         ({"pointer": 0}, "pointer must be an integer >= 1"),
         ({"width": 30}, "width must be a multiple of heads = 8, got 30"),
         ({"address": "each"}, "address must be one of 'all', 'pointer', got 'each'"),
-        ({"answer": "first"}, "answer must be one of 'last', 'any', got 'first'"),
+        ({"answer": "first"}, "answer must be one of 'last', 'any', 'each', got 'first'"),
         ({"temperature": 0.0}, "temperature must be a finite number > 0"),
         ({"softness": -1.0}, "softness must be a finite number > 0"),
         ({"shared": 1}, "shared must be True or False, got 1"),

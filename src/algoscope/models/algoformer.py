@@ -99,7 +99,9 @@ class LoopingNetwork(TransformerNetwork):
         self.loops = loops
         self.name_stages((*self.before, *(f"loop {t + 1}" for t in range(loops)), *self.after))
 
-    def answers(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "scored *batch length outputs"]:
+    def answers(
+        self, tokens: Float[Tensor, "*batch length inputs"], noise: Tensor | None = None
+    ) -> Float[Tensor, "scored *batch length outputs"]:
         stream, given = self.begin((self.embedded(tokens),))
         found = []
         for t in range(self.loops):

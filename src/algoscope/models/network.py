@@ -49,11 +49,13 @@ class Network(nn.Module, ABC):
         """`given` is `noise`, for a network that takes it, in training, or `asked`. With `every`, all answers that
         count.
         """
-        return self.answers(tokens) if every else self.run(tokens, **given)[0]
+        return self.answers(tokens, **given) if every else self.run(tokens, **given)[0]
 
-    def answers(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "scored *batch length outputs"]:
-        """Those that count in training, one above the other, the last one last."""
-        return self.run(tokens)[0][None]
+    def answers(
+        self, tokens: Float[Tensor, "*batch length inputs"], noise: Tensor | None = None
+    ) -> Float[Tensor, "scored *batch length outputs"]:
+        """Those that count in training, one above the other, the last one last; `noise` for a network that takes it."""
+        return self(tokens, **({} if noise is None else {"noise": noise}))[None]
 
     def check_stages(self, keep: Collection[str]) -> None:
         unknown = [name for name in keep if name not in self.stages]

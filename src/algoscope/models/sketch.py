@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.models.encoder import check_picture, encoder
-from algoscope.models.index import Asker, weigh
+from algoscope.models.index import Asker
+from algoscope.models.index_parts import weigh
 from algoscope.models.network import Model, Network
 
 DECIDED = 5.0  # how much larger than usual fresh weights of the choice of cells are: items begin in cells of their own

@@ -51,6 +51,11 @@ def found_at_last(model: Model) -> Value | None:
     return value_of(rows[-1]) if rows else None
 
 
+def found_halfway(model: Model) -> Value | None:
+    rows = table(model, "found", what=MODEL)
+    return value_of(rows[math.ceil(len(rows) / 2) - 1]) if rows else None
+
+
 def ahead_at_last(other: str) -> Find:
     """How much more has been found than by another search, after the last look-up."""
 
@@ -138,12 +143,12 @@ def loses(run: str, without: str) -> Callable[[Numbers], Finding | None]:
     return judge
 
 
-def gains(more: str, less: str) -> Callable[[Numbers], Finding | None]:
-    """How much more one run finds than another after the last look-up."""
+def gains(more: str, less: str, found: Find = found_at_last) -> Callable[[Numbers], Finding | None]:
+    """How much more one run finds than another, by default after the last look-up."""
 
     def judge(numbers: Numbers) -> Finding | None:
         one, other = numbers.get(more, {}), numbers.get(less, {})
-        both = [(found_at_last(one[seed]), found_at_last(other[seed])) for seed in one if seed in other]
+        both = [(found(one[seed]), found(other[seed])) for seed in one if seed in other]
         values = [minus(a, b) for a, b in both if a and b]
         return Finding.judged(values, at_least=0.0) if values else None
 

@@ -1,0 +1,168 @@
+"""The parts of an index that have no weights: sorting, look-ups, answers."""
+
+import itertools
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from algoscope.models.transformer import INITIAL
+
+TINY = 1e-20  # keeps the logarithm of a number between 0 and 1 finite
+NEVER = -1e9  # the logarithm of a weight of zero, but finite
+FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
+FINE = 1000.0  # differences from one part in so many on are seen on a logarithmic scale
+
+
+class Sort(nn.Module):
+    """The order of the scores, and in training a soft permutation [place, point] that has a gradient.
+
+    It is SoftSort (Prillo and Eisenschlos 2020): a place weighs the points by how close their scores are to its own.
+    """
+
+    def __init__(self, softness: float) -> None:
+        super().__init__()
+        self.softness = softness
+
+    def forward(
+        self, scores: Float[Tensor, "*batch points"], soft: bool
+    ) -> tuple[Int[Tensor, "*batch points"], Float[Tensor, "*batch points points"] | None]:
+        order = scores.argsort(dim=-1, stable=True)
+        if not soft:
+            return order, None
+        apart = (scores.gather(-1, order)[..., :, None] - scores[..., None, :]).abs()
+        return order, (-apart / self.softness).softmax(-1)
+
+
+class Look(nn.Module):
+    """One look-up: the logarithms of the weights of the places, and what is read with them.
+
+    With noise the weights are soft, a sample of the Gumbel-softmax distribution (Jang et al. 2017); without it they are
+    hard, and what is read is what is stored. The product is written as a sum: a GPU may round those that are not.
+    """
+
+    def __init__(self, temperature: float, noisy: bool) -> None:
+        super().__init__()
+        self.temperature, self.noisy = temperature, noisy
+
+    def forward(
+        self,
+        logits: Float[Tensor, "*batch queries places"],
+        stored: Float[Tensor, "*batch places inputs"],
+        noise: Float[Tensor, "*batch queries places"] | None,
+    ) -> tuple[Float[Tensor, "*batch queries places"], Float[Tensor, "*batch queries inputs"]]:
+        weights = weigh(logits, noise, self.temperature, self.noisy)
+        return weights, (weights.exp()[..., None] * stored[..., None, :, :]).sum(-2)
+
+
+class Visit(nn.Module):
+    """A look-up and all that follows from it, in one part, which a compiler makes few operations of.
+
+    Returns the logarithms of the weights of places; what the next look-ups see of it: a place, what was read there,
+    and how it compares with the query; and the weights by point where `places` are given. What is `barred` is added to
+    the logits. The last look-up is among the points: slots hold none.
+    """
+
+    def __init__(self, points: int, look: Look, before: str) -> None:
+        super().__init__()
+        self.points, self.look, self.before = points, look, before
+
+    def forward(
+        self,
+        logits: Float[Tensor, "*batch queries address"],
+        queries: Float[Tensor, "*batch queries inputs"],
+        stored: Float[Tensor, "*batch places inputs"],
+        noise: Float[Tensor, "*batch queries places"] | None,
+        barred: Float[Tensor, "*batch some places"] | None,
+        places: Int[Tensor, "*batch points"] | None,
+        soft: Float[Tensor, "*batch points points"] | None,
+        directory: Float[Tensor, "*members places size"] | None,
+        last: bool,
+    ) -> tuple[Tensor, Float[Tensor, "*batch queries entry"] | None, Float[Tensor, "*batch queries places"]]:
+        if directory is not None:
+            logits = of_each(logits, directory.mT) / math.sqrt(directory.shape[-1])
+        points, slots = logits[..., : self.points], logits[..., self.points :]
+        if last:
+            logits = torch.cat((points, torch.full_like(slots, NEVER)), -1)
+        elif self.before == "slots":
+            logits = torch.cat((torch.full_like(points, NEVER), slots), -1)
+        weights, value = self.look(logits if barred is None else logits + barred, stored, noise)
+        found = weights if places is None else by_point(weights, places, soft)
+        if last:
+            return weights, None, found
+        address = weights.exp() if directory is None else of_each(weights.exp(), directory)
+        return weights, torch.cat((address, value, compared(queries, value)), -1), found
+
+
+class Answer(nn.Module):
+    """The answers that training counts, the last one last: logarithms of how much each weighs the points."""
+
+    def __init__(self, points: int, answer: str) -> None:
+        super().__init__()
+        self.points, self.answer = points, answer
+
+    def forward(self, *weights: Float[Tensor, "*batch queries places"]) -> list[Float[Tensor, "*batch queries points"]]:
+        read = [each[..., : self.points] for each in weights]
+        if self.answer == "last":
+            return read[-1:]
+        totals = itertools.accumulate(read, torch.logaddexp)
+        answers = [total - math.log(m) for m, total in enumerate(totals, 1)]
+        return answers if self.answer == "each" else answers[-1:]
+
+
+def weigh(
+    logits: Float[Tensor, "*shape places"],
+    noise: Float[Tensor, "*shape places"] | None,
+    temperature: float,
+    noisy: bool,
+) -> Float[Tensor, "*shape places"]:
+    """Logarithms of the weights of places: without noise all of it on one; else softly, with Gumbel noise."""
+    if noise is None:
+        return torch.full_like(logits, NEVER).scatter(-1, logits.argmax(-1, keepdim=True), 0.0)
+    gumbel = -(-noise.clamp(min=TINY).log()).clamp(min=TINY).log() if noisy else 0.0
+    return ((logits + gumbel) / temperature).log_softmax(-1)
+
+
+def waves(places: int, size: int, generator: torch.Generator) -> Float[Tensor, "places size"]:
+    """A vector for each place, neighbors alike: the first cosines of a discrete cosine transform, and some noise."""
+    place, frequency = torch.arange(places)[:, None] + 0.5, torch.arange(size)
+    noise = torch.randn(places, size, generator=generator)
+    return torch.cos(torch.pi / places * place * frequency) + INITIAL * noise
+
+
+def of_each(vectors: Float[Tensor, "*batch queries size"], matrix: Float[Tensor, "*members size columns"]) -> Tensor:
+    """The product with a matrix, or in a population with that of each member."""
+    if matrix.ndim == 2:
+        return vectors @ matrix
+    return torch.bmm(vectors.flatten(1, -2), matrix).unflatten(1, vectors.shape[1:-1])
+
+
+def compared(query: Tensor, value: Tensor) -> Tensor:
+    """How far and on which side of the query a value is, on a logarithmic scale: near ones differ as much as far."""
+    apart = value - query
+    return apart.sign() * (FINE * apart.abs()).log1p() / math.log1p(FINE)
+
+
+def sorted_by(points: Tensor, order: Int[Tensor, "*batch points"], soft: Tensor | None) -> Tensor:
+    """The points themselves, in order; in training with the gradient of a soft sort."""
+    exact = points.gather(-2, order[..., None].expand(points.shape))
+    return exact if soft is None else straight(exact, soft @ points)
+
+
+def by_point(weights: Tensor, places: Int[Tensor, "*batch points"], soft: Tensor | None) -> Tensor:
+    """Logarithms of weights of places as those of the points, of which `places` are known; slots stay behind them.
+
+    The gradient of the order is that of log(weights @ soft), but bounded where a point weighs next to nothing.
+    """
+    count = places.shape[-1]
+    points = weights[..., :count].gather(-1, places[..., None, :].expand(*weights.shape[:-1], count))
+    if soft is not None:
+        share = points.detach().exp().clamp(min=FAINT / count)
+        points = straight(points, weights[..., :count].detach().exp() @ soft / share)
+    return torch.cat((points, weights[..., count:]), -1)
+
+
+def straight(value: Tensor, soft: Tensor) -> Tensor:
+    """A value with the gradient of another as well."""
+    return value + (soft - soft.detach())
