@@ -39,8 +39,8 @@ from algoscope.studies.data_structures.trainings import (
     HALF,
     HARD,
     HARD_PUBLISHED,
+    HASTY,
     LARGE,
-    LATE,
     NOISELESS,
     OURS,
     PLANE,
@@ -55,11 +55,11 @@ from algoscope.studies.data_structures.trainings import (
 from algoscope.studies.study import Claim
 
 FORMS = {
-    OURS: ("", "one network for all look-ups, any of which may answer, counted after each"),
-    LATE: ("-late", "one network for all look-ups, any of which may answer, counted at the end"),
+    OURS: ("", "one network for all look-ups, any of which may answer"),
+    HASTY: ("-hasty", "one network for all look-ups; training counts what any has found after each"),
     PUBLISHED: ("-published", "a network for each look-up, the last of which answers, as published"),
 }
-HARD_FORMS = {HARD: ("", FORMS[LATE][1]), HARD_PUBLISHED: ("-published", FORMS[PUBLISHED][1])}
+HARD_FORMS = {HARD: ("", FORMS[OURS][1]), HARD_PUBLISHED: ("-published", FORMS[PUBLISHED][1])}
 PAIRED = "on the same sets and queries"
 
 
@@ -81,7 +81,7 @@ def _sorting(run: str, suffix: str, form: str) -> list[Claim]:
             f"sorting-is-learned{suffix}",
             "Training puts more points in place than a fresh network does.",
             "text on 1D uniform",
-            each(learned_to_sort, run, at_least=0.0),
+            each(learned_to_sort, run, at_least=0.01),
             value(OURS, quantity="in place") - value(OURS, "untrained", "in place"),
             form,
         ),
@@ -296,7 +296,7 @@ OTHERS = (
         "ours: published are 0.44, which is less than its 0.52",
         each(ahead_at_last(INTERPOLATION), HALF, at_least=-0.02),
         None,
-        f"{PAIRED}; {FORMS[LATE][1]}",
+        f"{PAIRED}; {FORMS[OURS][1]}",
     ),
     Claim(
         "large",
@@ -333,10 +333,10 @@ OTHERS = (
         "found after the last look-up",
     ),
     Claim(
-        "early-pays",
-        "Where training counts what is found after each look-up, half of them find more.",
+        "haste-pays",
+        "Where training counts what is found after each look-up, the first half of them find more.",
         "ours",
-        gains(OURS, LATE, found_halfway),
+        gains(HASTY, OURS, found_halfway),
         None,
         "found after half of the look-ups",
     ),
