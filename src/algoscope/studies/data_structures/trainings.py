@@ -161,7 +161,7 @@ def paper() -> Sequence[Training | Case]:
     ours = replace(published, shared=True, answer="any")
     six, four, two = (replace(ours, lookups=lookups) for lookups in (6, 4, 2))
     hasty = replace(ours, answer="each")
-    pointers = replace(hasty, lookups=5, address="pointer")  # counted at the end alone they lose the order (docs/log.md)
+    pointers = replace(hasty, lookups=5, address="pointer")  # at the end alone they lose the order (docs/log.md)
     line, fifty = UniformSearch(100, queries=QUERIES), UniformSearch(50, queries=QUERIES)
     main, few = one(OURS, line, ours, **short, seeds=three), replace(published, lookups=2)
     forced = replace(few, slots=8, before="slots")
