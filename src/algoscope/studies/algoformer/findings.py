@@ -10,6 +10,7 @@ import torch
 
 from algoscope.matching.bootstrap import interval, ratio_interval
 from algoscope.studies.algoformer import names
+from algoscope.studies.algoformer.candidates import ONE
 from algoscope.studies.algoformer.errors import WORST, draws_of
 from algoscope.studies.algoformer.loops import FEATURES
 from algoscope.studies.study import Finding, Numbers, Value
@@ -17,6 +18,8 @@ from algoscope.studies.study import Finding, Numbers, Value
 Model = Mapping[str, Any]  # the numbers of one model
 Find = Callable[[Numbers], Finding | None]
 ONE_RATE = re.compile(r"GradientDescent(\(rate=[0-9.e-]+\))?")
+LAST_STEPS = {"GradientDescent": ONE.slow[-1], "GradientDescent(rate=safe)": ONE.slow[-1], "Newton": ONE.newton[-1]}
+NEARLY = 0.9  # of the last step: a path that comes so far may have been stopped by it
 UNLEARNED = 0.9  # a mean error above this is that of a model that has learned next to nothing
 
 
@@ -179,26 +182,36 @@ def unless_denied(find: Find, control: str) -> Find:
 
 
 def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
-    """How much the matching step of an algorithm grows a loop, and whether by that law."""
+    """How much the matching step of an algorithm grows a loop, and whether by that law.
+
+    Undecided where a path ends at the last step that is known: it may be the list that decided where it ends.
+    """
 
     def judge(numbers: Numbers) -> Finding | None:
         models = [model for model in numbers.get(run, {}).values() if "loops" in model]
-        values, laws = [], set()
+        values, laws, cut = [], set(), False
         for model in models:
             found = law_of(model, algorithm)
             laws.add(found["law"] if found else "none")
             if found and found["growth"] is not None and found["path"] == law:
                 values.append(Value(found["growth"], found["low"], found["high"], model["loops"]["n"]))
+                cut |= end_of_path(found) >= NEARLY * LAST_STEPS.get(algorithm, math.inf)
         if not models:
             return None
         finding = Finding.judged(values, **bounds)
         if not laws & {law, "undecided", "none"}:
             finding = replace(finding, verdict="fails")
-        elif len(values) < len(models) or (finding.verdict == "holds" and laws != {law}):
+        elif len(values) < len(models) or (finding.verdict == "holds" and (cut or laws != {law})):
             finding = finding.undecided()
         return sober(models, finding)
 
     return judge
+
+
+def end_of_path(law: Mapping[str, Any]) -> float:
+    """The step that a law has at the last of the loops that it goes over."""
+    span = law["used"][-1] - law["used"][0]
+    return law["start"] * law["growth"] ** span if law["path"] == "exponential" else law["start"] + law["growth"] * span
 
 
 def law_of(model: Model, algorithm: str) -> Mapping[str, Any] | None:

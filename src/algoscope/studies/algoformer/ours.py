@@ -89,7 +89,8 @@ def _laws(own: str, told: str, main: bool) -> list[Claim]:
         "Ours",
         grows(PLAIN, "exponential", own, at_least=1.5),
         None,
-        f"{told}; descent at one rate, to the end of its grid of steps; written after the numbers had been seen",
+        f"{told}; descent at one rate; undecided where the path ends with the list of steps; written after the numbers "
+        "had been seen",
         headline=main,
         what="times the step, a loop",
     )
