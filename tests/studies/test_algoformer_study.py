@@ -299,6 +299,17 @@ def test_numbers_that_depend_on_sizes_are_judged_at_the_paper_s():
     assert findings.absolute(model_of(1e-4) | {"dim": 5}) is None
 
 
+@pytest.mark.parametrize(("growth", "verdict"), [(2.0, "holds"), (3.03, "undecided"), (1.2, "fails")])
+def test_a_law_whose_path_ends_with_the_list_of_steps_is_undecided(growth, verdict):
+    """Over ten loops from step 1 a factor of 2 leads to 1,024, one of 3.03 to the last step that is known, 65,536."""
+    law = {"law": "exponential", "path": "exponential", "start": 1.0, "used": [2, 6, 12], "growth": growth}
+    law |= {"low": growth - 0.01, "high": growth + 0.01}
+    numbers = {"run": {"0": {"loops": {"n": 100, "laws": {"GradientDescent(rate=0.1)": law}}}}}
+    found = findings.grows("GradientDescent", "exponential", "run", at_least=1.5)(numbers)
+    assert found is not None
+    assert found.verdict == verdict
+
+
 def test_the_law_of_descent_is_that_at_one_rate_on_features():
     laws = {name: {"law": name} for name in ("GradientDescent(rate=safe) on features", "GradientDescent(rate=0.1)",
                                              "GradientDescent(rate=0.1) on features", "Newton")}  # fmt: skip
