@@ -3,6 +3,7 @@ alone; in every precision, for all models, for data whose sampling needs a decom
 are refused."""
 
 import contextlib
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +42,8 @@ CASES: list[tuple[str, Model, Task, dict[str, Any]]] = [
 
 
 def main() -> None:
-    for name, model, task, changes in CASES:
+    """All cases, or those that are named."""
+    for name, model, task, changes in (case for case in CASES if not sys.argv[1:] or case[0] in sys.argv[1:]):
         members = [Member(task, seed, 1e-3) for seed in range(3)]
         options: dict[str, Any] = {"batch": 16, "warmup": 50, "log_every": 50, "checkpoint_every": 100}
         settings = Settings(steps=400, curriculum=Curriculum(3, 5, 20), **(options | changes))

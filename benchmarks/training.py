@@ -41,7 +41,7 @@ def speed(device: torch.device, seconds: float) -> dict[str, Any]:
     usual = measure_usual(TASK, Peers(TASK, MODEL), settings.batch, device, seconds)
     print("peers", usual, flush=True)
     members, batches = [], []
-    for count in (1, 4, 8, 16, 32, 64):
+    for count in (1, 4, 16, 64, 128):
         members.append(measure(MODEL, population(count), settings, device, seconds))
         print(members[-1], flush=True)
     muon = dataclasses.replace(settings, optimizer="muon")

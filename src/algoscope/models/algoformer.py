@@ -83,6 +83,7 @@ def check_loops(loops: int, scored: int) -> None:
 class LoopingNetwork(TransformerNetwork):
     """What both have in common: a number of loops that may change, and answers after the last of them."""
 
+    once = False
     before: tuple[str, ...] = ()  # stages before the loops
     after: tuple[str, ...] = ()
 

@@ -16,6 +16,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from algoscope.models import late
+
 
 class Place(NamedTuple):
     """Coordinates of a stream, and what they hold."""
@@ -32,10 +34,12 @@ class Network(nn.Module, ABC):
 
     stages: tuple[str, ...]
     blocks: nn.ModuleList  # of one form: what is compiled for one serves all
+    ends: tuple[str, ...] = ()  # its methods before and after the blocks, each compiled as a whole
     places: Mapping[str, Place] = MappingProxyType({})  # of its stream, by name, where they are known
     noise: tuple[int, ...] = ()  # shape of the uniform numbers that a sequence takes in training; without them it tests
     scored: int = 1  # how many answers training counts: more than one where a network answers again and again
     side_by_side: bool = True  # whether parameters may carry a leading axis of members; if not, members take turns
+    once: bool = False  # whether a pass uses each of its parameters once: gradients of weights may then come late
     selective: bool = False  # whether `run` takes `asked`, the tokens that answer, and spares itself the others
 
     @abstractmethod
@@ -85,6 +89,7 @@ class Linear(nn.Linear):
     def __init__(self, inputs: int, outputs: int, stacked: int = 1, exact: bool = False) -> None:
         super().__init__(inputs, outputs)
         self.stacked, self.exact = stacked, exact
+        self.late = False  # whether the gradients of its parameters come when the backward pass is over
 
     def reset_parameters(self) -> None:
         """Left to `draw_linear`: torch would draw from the global random state."""
@@ -102,6 +107,9 @@ class Linear(nn.Linear):
     def product(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, Tensor]:
         """The map without its bias, and the bias that is to be added."""
         input, weight, bias = self._after(norm, input)
+        if self.late:
+            product = late.product(input.flatten(0, -2), weight, bias)
+            return product.unflatten(0, input.shape[:-1]), bias.detach()
         if weight.ndim == 2:
             return functional.linear(input, weight), bias
         return cast(Tensor, Products.apply(input.flatten(1, -2), weight)).unflatten(1, input.shape[1:-1]), bias

@@ -17,7 +17,7 @@ from torch import Tensor
 LONGEST = 256  # beyond it, kernels that prefetch are faster
 HEAD_WIDTHS = (16, 32, 64)
 TILE = 32  # tokens; with these warps the fastest at 81 tokens and heads of 32 (docs/log.md)
-FORWARD_WARPS, BACKWARD_WARPS = 2, 1
+FORWARD_WARPS, BACKWARD_WARPS = 1, 1
 
 
 def fits(weight: Tensor, length: int, head_width: int) -> bool:
@@ -38,7 +38,7 @@ def attend(
 def _attend(parts: Tensor, bias: Tensor, reach: int) -> tuple[Tensor, Tensor]:
     mixed, sums = _results(parts, bias, reach)
     _kernels().attention_forward[_grid(parts)](
-        parts, bias, mixed, sums, *_sizes(parts, bias), reach, num_warps=FORWARD_WARPS
+        parts, bias, mixed, sums, *_sizes(parts, bias, reach), num_warps=FORWARD_WARPS
     )
     return mixed, sums
 
@@ -53,17 +53,17 @@ def _results(parts: Tensor, bias: Tensor, reach: int) -> tuple[Tensor, Tensor]:
 
 @torch.library.custom_op("algoscope::short_attention_backward", mutates_args=())
 def _attend_backward(
-    parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, reach: int
+    parts: Tensor, bias: Tensor, means: Tensor, sums: Tensor, above: Tensor, reach: int
 ) -> tuple[Tensor, Tensor]:
-    gradient, tile_sums = _gradients(parts, bias, mixed, sums, above, reach)
-    tensors = (parts, bias, mixed, sums, above, gradient, tile_sums)
-    _kernels().attention_backward[_grid(parts)](*tensors, *_sizes(parts, bias), reach, num_warps=BACKWARD_WARPS)
+    gradient, tile_sums = _gradients(parts, bias, means, sums, above, reach)
+    tensors, sizes = (parts, bias, means, sums, above, gradient, tile_sums), _sizes(parts, bias, reach)
+    _kernels().attention_backward[_grid(parts)](*tensors, *sizes, num_warps=BACKWARD_WARPS)
     return gradient, tile_sums
 
 
 @_attend_backward.register_fake
 def _gradients(
-    parts: Tensor, bias: Tensor, mixed: Tensor, sums: Tensor, above: Tensor, reach: int
+    parts: Tensor, bias: Tensor, means: Tensor, sums: Tensor, above: Tensor, reach: int
 ) -> tuple[Tensor, Tensor]:
     """The gradient of the parts, and its sums over each tile of tokens."""
     sequences, _, *split = parts.shape
@@ -77,7 +77,9 @@ def _remember(ctx, inputs: tuple[Tensor, Tensor, int], output: tuple[Tensor, Ten
 
 def _differentiate(ctx, above: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None]:
     parts, bias, mixed, sums = ctx.saved_tensors
-    gradient, tile_sums = _attend_backward(parts, bias, mixed, sums, above.contiguous(), ctx.reach)
+    # How much a token's result weighs in the loss: what its weights' gradients have in common.
+    means = (above.float() * mixed.float()).sum(-1).transpose(1, 2).contiguous()
+    gradient, tile_sums = _attend_backward(parts, bias, means, sums, above.contiguous(), ctx.reach)
     return gradient, tile_sums.view(len(bias), -1, *bias.shape[1:]).sum(1).to(bias.dtype), None
 
 
@@ -94,7 +96,10 @@ def _grid(parts: Tensor) -> tuple[int, int]:
     return parts.shape[0] * parts.shape[3], -(-parts.shape[1] // TILE)
 
 
-def _sizes(parts: Tensor, bias: Tensor) -> tuple[int, int, float, int, int, int]:
-    """Tokens of a sequence, sequences of a member, scale of the scores, heads, width, tokens of a tile."""
+def _sizes(parts: Tensor, bias: Tensor, reach: int) -> tuple[int, int, float, int, int, int, int, bool]:
+    """Tokens of a sequence, sequences of a member, scale of the scores, heads, width, tokens of a tile; how many tokens
+    a token sees, and whether these may be fewer than there are before it.
+    """
     sequences, length, _, heads, width = parts.shape
-    return length, sequences // len(bias), 1 / (math.log(2) * math.sqrt(width)), heads, width, TILE
+    scale = 1 / (math.log(2) * math.sqrt(width))
+    return length, sequences // len(bias), scale, heads, width, TILE, reach, 0 < reach < length

@@ -27,11 +27,11 @@ def store(base, values, rows, columns, length, stride):
 
 
 @triton.jit
-def visible(queries, keys, length, REACH: tl.constexpr):
-    inside = (queries < length) & (keys < length)
-    if REACH > 0:
-        inside = inside & (keys <= queries) & (queries - keys < REACH)
-    return inside
+def visible(queries, keys, length, REACH: tl.constexpr, WINDOW: tl.constexpr):
+    """What queries beyond the last token see is never used, and no other query sees a key behind itself."""
+    if WINDOW:
+        return (keys <= queries) & (queries - keys < REACH)
+    return keys <= queries if REACH > 0 else (keys < length) & (queries >= 0)
 
 
 @triton.jit
@@ -58,7 +58,7 @@ def places(length, sequences, HEADS: tl.constexpr, WIDTH: tl.constexpr):
 @triton.jit
 def attention_forward(
     parts, bias, mixed, sums, length, sequences, scale,
-    HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, REACH: tl.constexpr,
+    HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, REACH: tl.constexpr, WINDOW: tl.constexpr,
 ):  # fmt: skip
     """A tile of queries meets one tile of keys after another, with the softmax renewed on the way."""
     tile, tiles = tl.program_id(1), tl.num_programs(1)
@@ -75,7 +75,7 @@ def attention_forward(
         k = load_biased(base + stride, shift + stride, keys, columns, length, 3 * stride)
         v = load_biased(base + 2 * stride, shift + 2 * stride, keys, columns, length, 3 * stride)
         scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(visible(rows[:, None], keys[None, :], length, REACH), scores, -1e30)
+        scores = tl.where(visible(rows[:, None], keys[None, :], length, REACH, WINDOW), scores, -1e30)
         larger = tl.maximum(largest, tl.max(scores, axis=1))
         p = tl.exp2(scores - larger[:, None])
         shrink = tl.exp2(largest - larger)
@@ -88,8 +88,8 @@ def attention_forward(
 
 @triton.jit
 def attention_backward(
-    parts, bias, mixed, sums, above, gradient, tile_sums, length, sequences, scale,
-    HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, REACH: tl.constexpr,
+    parts, bias, means, sums, above, gradient, tile_sums, length, sequences, scale,
+    HEADS: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr, REACH: tl.constexpr, WINDOW: tl.constexpr,
 ):  # fmt: skip
     """Gradients of a tile's queries, then of its keys and values, and their sums over the tile, for the bias.
 
@@ -99,19 +99,20 @@ def attention_backward(
     local, columns, stride = tl.arange(0, TILE), tl.arange(0, WIDTH), HEADS * WIDTH
     one, three, shift = places(length, sequences, HEADS, WIDTH)
     base, place, shift = parts + three, gradient + three, bias + shift
-    mixed, above, sums = mixed + one, above + one, sums + tl.program_id(0) * length
+    above, means, sums = above + one, means + tl.program_id(0) * length, sums + tl.program_id(0) * length
     rows = tile * TILE + local
     q = load_biased(base, shift, rows, columns, length, 3 * stride)
     d = load(above, rows, columns, length, stride)
-    mean = tl.sum(d.to(tl.float32) * load(mixed, rows, columns, length, stride).to(tl.float32), axis=1)
-    norm = tl.load(sums + rows, mask=rows < length, other=0.0)
+    mean = tl.load(means + rows, mask=rows < length, other=0.0)
+    norm = tl.load(sums + rows, mask=rows < length, other=float("inf"))
     dq = tl.zeros([TILE, WIDTH], tl.float32)
     for other in range(first_seen(tile, TILE, REACH), tile + 1 if REACH > 0 else tiles):
         keys = other * TILE + local
         k = load_biased(base + stride, shift + stride, keys, columns, length, 3 * stride)
         v = load_biased(base + 2 * stride, shift + 2 * stride, keys, columns, length, 3 * stride)
         p = tl.exp2(tl.dot(q, tl.trans(k)) * scale - norm[:, None])
-        p = tl.where(visible(rows[:, None], keys[None, :], length, REACH), p, 0.0)
+        if WINDOW or REACH == 0 or other == tile:
+            p = tl.where(visible(rows[:, None], keys[None, :], length, REACH, WINDOW), p, 0.0)
         ds = p * (tl.dot(d, tl.trans(v)) - mean[:, None])
         dq += tl.dot(ds.to(q.dtype), k)
     tile_sums += 3 * stride * (tl.program_id(0) // HEADS * tiles + tile) + tl.program_id(0) % HEADS * WIDTH + columns
@@ -125,10 +126,11 @@ def attention_backward(
         queries = other * TILE + local
         q = load_biased(base, shift, queries, columns, length, 3 * stride)
         d = load(above, queries, columns, length, stride)
-        mean = tl.sum(d.to(tl.float32) * load(mixed, queries, columns, length, stride).to(tl.float32), axis=1)
-        norm = tl.load(sums + queries, mask=queries < length, other=0.0)
+        mean = tl.load(means + queries, mask=queries < length, other=0.0)
+        norm = tl.load(sums + queries, mask=queries < length, other=float("inf"))
         p = tl.exp2(tl.dot(k, tl.trans(q)) * scale - norm[None, :])
-        p = tl.where(visible(queries[None, :], rows[:, None], length, REACH), p, 0.0)
+        if WINDOW or REACH == 0 or other == tile:
+            p = tl.where(visible(queries[None, :], rows[:, None], length, REACH, WINDOW), p, 0.0)
         dv += tl.dot(p.to(v.dtype), d)
         ds = p * (tl.dot(v, tl.trans(d)) - mean[None, :])
         dk += tl.dot(ds.to(q.dtype), q)

@@ -77,6 +77,7 @@ class Transformer(Model):
 class TransformerNetwork(Network):
     """Stages: "embedding", "layer 1" … "layer L", and with norm "before" also "norm", which the read-out sees."""
 
+    once, ends = True, ("embedded", "answer")
     whole = False  # whether it makes sense of prompts of its full length alone
 
     def __init__(self, model: Transformer, inputs: int, outputs: int, length: int, generator: torch.Generator) -> None:

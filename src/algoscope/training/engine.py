@@ -27,7 +27,7 @@ def prepare(population: Population) -> Callable[[], None]:
         _compile(population)
     before = {name: tensor.clone() for name, tensor in population.state.tensors().items()}
     draws = [generator.get_state() for generator in population.generators]
-    with _tf32(settings.precision == "tf32"), torch._dynamo.config.patch(recompile_limit=64):
+    with _tf32(settings.precision == "tf32"), _compilers(on_gpu):
         if on_gpu:
             advance = _record(population)
         else:
@@ -39,13 +39,29 @@ def prepare(population: Population) -> Callable[[], None]:
     return advance
 
 
+@contextlib.contextmanager
+def _compilers(on_gpu: bool) -> Iterator[None]:
+    """As many programs as parts have forms; on a GPU a buffer for each result, since others may still read it
+    (models/late.py).
+    """
+    with torch._dynamo.config.patch(recompile_limit=64):
+        if not on_gpu:
+            yield
+            return
+        from torch._inductor import config  # it takes seconds
+
+        with config.patch(allow_buffer_reuse=False, inplace_buffers=False):
+            yield
+
+
 def _compile(population: Population) -> None:
     network = population.network
     others = (part for part in network.children() if not isinstance(part, nn.ModuleList))
     for part in (*network.blocks, *others):
         part.compile(dynamic=False, fullgraph=True)
-    population.encode = torch.compile(population.encode, dynamic=False, fullgraph=True)
-    population.score = torch.compile(population.score, dynamic=False, fullgraph=True)
+    ends = ((network, name) for name in network.ends)
+    for owner, name in (*ends, (population, "encode"), (population, "score")):
+        setattr(owner, name, torch.compile(getattr(owner, name), dynamic=False, fullgraph=True))
     population.optimizer.compile()
 
 

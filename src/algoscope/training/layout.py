@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from algoscope.models import Network
+from algoscope.models.late import cut
 from algoscope.models.network import Linear
 
 INSIDE = ("blocks.", "encoder.")  # of a network, where matrices are: names of parts
@@ -112,7 +113,7 @@ def _sizes(forms: Mapping[str, Form]) -> list[int]:
 
 def _named(rows: Float[Tensor, "members part"], forms: Mapping[str, Form]) -> dict[str, Tensor]:
     members = rows.shape[:1] if rows.shape[0] > 1 else ()
-    parts = iter(rows.split(_sizes(forms), dim=1))  # one split, so that its gradient is one concatenation
+    parts = iter(cut(rows, _sizes(forms)))  # at once, so that their gradients are put together at once
     named = {}
     for names in _groups(forms):
         named |= {name: next(parts).view(*members, *forms[name].shape) for name in names}

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from algoscope.models import Model, Network
+from algoscope.models.network import Linear
 from algoscope.randomness import stream, uniform
 from algoscope.tasks import Task
 from algoscope.training.layout import Layout
@@ -35,6 +36,10 @@ class Population:
         self.layout = Layout(networks[0], settings.precision == "bf16", settings.optimizer == "muon")
         rows = torch.stack([self.layout.row(network) for network in networks]).to(device, settings.dtype)
         self.network: Network = networks[0].to(device, settings.dtype)  # lends its form, not its parameters
+        late = device.type == "cuda" and self.network.once and len(members) == 1
+        for name, layer in self.network.named_modules():
+            if isinstance(layer, Linear):
+                layer.late = late and f"{name}.weight" in self.layout.low
         self.slots, self.placed = self.layout.slots(self.network), None
         self.state = State.fresh(rows, self.layout.muon, settings.log_every)
         self.generators = [stream("training prompts", member.seed, device) for member in members]
@@ -44,8 +49,7 @@ class Population:
         self.encode, self.score = self.task.encode, score
         # Views of the state, which changes in place: they serve all steps. A step that a GPU records makes its own.
         self.weights = None if device.type == "cuda" or self.layout.low else self._weights()
-        # On a GPU all blocks are one program, and so all tokens pass through the last of them, too.
-        selective = self.network.selective and device.type == "cpu" and isinstance(self.task.answers, slice)
+        selective = self.network.selective and isinstance(self.task.answers, slice)
         self.given: dict[str, object] = {"asked": self.task.answers} if selective else {}
         if self.network.scored > 1:
             self.given["every"] = True
