@@ -16,7 +16,7 @@ from algoscope.algorithms import (
     Ridge,
 )
 from algoscope.matching import compare, inseparable, rank, rate_law
-from algoscope.matching.rates import spline
+from algoscope.matching.rates import RateLaw, spline, stopped
 from algoscope.tasks import LinearRegression
 from algoscope.trace import Trace
 
@@ -83,6 +83,75 @@ def test_a_growth_that_is_neither_is_not_called_either():
     law = rate_law(compare(GRADIENT, NEWTON))
     assert law.law == "undecided"
     assert law.recovered < 0.9
+
+
+SLOWING = (1, 10, 50, 150, 600, 2000, 4000, 6000)  # ten, five, three, four, three times as many, then 2 and 1.5
+
+
+def descent(steps, last, noise=0.05, seed=0):
+    """A model whose layers hold these steps of gradient descent, with noise, against a list to a power of 2."""
+    task = LinearRegression()
+    prompts = task.sample(200, seed=seed)
+    listed = (*range(1, 9), 10, 12, 16, 20, 24, 32, 48, 64, 96, *(2**k for k in range(7, last + 1)))
+    values = GradientDescent(steps).trace(prompts).values
+    disturbance = torch.randn(values.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    model = Trace("model", values + noise * task.power**0.5 * disturbance, tuple(range(len(steps))), prompts)
+    return compare(model, GradientDescent(listed).trace(prompts), resamples=200)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_a_path_that_slows_down_has_no_law(noise, seed):
+    """Equal factors lose little similarity there: late steps are alike, so the path may go far beyond them."""
+    law = rate_law(descent(SLOWING, 20, noise, seed))
+    assert law.law == "undecided"
+    assert law.reason.startswith("the path leaves the best steps where that costs little")
+    assert law.recovered > 0.95
+    assert law.step(7.0) > 20 * SLOWING[-1]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.2])
+def test_a_path_that_runs_into_the_end_of_the_list_has_no_law(noise):
+    law = rate_law(descent(SLOWING, 16, noise))
+    assert law.law == "undecided"
+    assert law.reason == "the path ends with the list of steps, which may have stopped it"
+    assert law.step(7.0) == pytest.approx(2**16, rel=0.05)
+
+
+@pytest.mark.parametrize("last", [14, 20])
+@pytest.mark.parametrize(
+    ("steps", "expected", "growth"),
+    [
+        ([2**k for k in range(1, 11)], "exponential", 2),
+        ([3**k for k in range(8)], "exponential", 3),
+        ([4**k for k in range(7)], "exponential", 4),
+        (list(range(2, 32, 3)), "linear", 3),
+        (list(range(20, 420, 40)), "linear", 40),
+    ],
+)
+def test_the_same_descent_by_equal_factors_or_steps_has_its_law(steps, expected, growth, last):
+    law = rate_law(descent(steps, last))
+    assert law.law == expected
+    assert law.growth == pytest.approx(growth, rel=0.02)
+
+
+def test_best_steps_that_noise_scatters_do_not_cost_the_law():
+    """At no layer can the bootstrap tell the straight path from the best step."""
+    law = rate_law(descent(list(range(20, 420, 40)), 16, noise=0.5, seed=10))
+    assert law.law == "linear"
+    assert law.growth == pytest.approx(40, rel=0.1)
+
+
+def test_a_path_ends_with_the_list_where_its_last_step_is_the_nearest():
+    straight = RateLaw("linear", "", (), "linear", start=1.0, growth=1.0)
+    assert not stopped(straight, 22.0, range(25))
+    assert stopped(straight, 22.8, range(25))
+    doubling = RateLaw("exponential", "", (), "exponential", start=1.0, growth=2.0)
+    powers = [2**k for k in range(11)]
+    assert not stopped(doubling, 9.8, powers)  # 891, more than a tenth below 1,024
+    assert stopped(doubling, 9.9, powers)
+    assert stopped(RateLaw("exponential", "", (), "exponential", start=1024.0, growth=0.5), 3.0, powers)
+    assert not stopped(doubling, 9.9, ())
 
 
 def test_the_growth_does_not_depend_on_the_grid_of_steps():

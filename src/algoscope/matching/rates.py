@@ -8,12 +8,20 @@ steps that b has, similarity is interpolated smoothly. A match is called linear 
 1. the other path loses at least `TIMES` as much, and
 2. the better one recovers at least `RECOVERED` of what one constant step loses.
 
+Late steps of an iteration are much alike, so a path can go far beyond the best of them and lose next to nothing. Hence
+two conditions on its steps:
+
+3. it does not end with b's last step, which may be what stopped it, and
+4. it recovers at least `RECOVERED` of the variance of the best steps over the stages (of their logarithms, for equal
+   factors). That is not asked of a path which at no stage can be told from the best step, to within b's next one.
+
 It is called constant when the evidence rules out a change of a whole step over all the stages. Otherwise it is
 undecided.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import torch
@@ -22,11 +30,13 @@ from torch import Tensor
 
 from algoscope.matching.bootstrap import percentiles, resampling
 from algoscope.matching.compare import Match
+from algoscope.trace import Stage
 
 Law: TypeAlias = Literal["constant", "linear", "exponential", "undecided"]
 FEWEST = 3  # stages: two always lie on every path
 TIMES = 2.0
 RECOVERED = 0.9
+NEARLY = 0.9  # of the last step: a path that comes so far, and nearer to it than to the step before, ends with it
 COARSE, FINE, PASSES = 33, 7, 5  # candidates for each end of a path: over all steps, then closer and closer to the best
 MOST = 64  # steps of b that are used; more, evenly chosen on a logarithmic scale, would not say more
 DENSE = 300  # points at which the interpolated similarity is kept
@@ -76,7 +86,47 @@ def rate_law(match: Match) -> RateLaw:
     matrices = torch.cat([closeness.mean(0)[None], (draws @ closeness.flatten(1)).unflatten(1, closeness.shape[1:])])
     labels = [label for label in used if isinstance(label, int)]
     stages = torch.tensor(labels if len(labels) == len(used) else rows, dtype=torch.float64)
-    return _decide(matrices, steps.double(), stages, match.confidence, used)
+    search = _Search(matrices, steps.double(), stages)
+    law = _decide(search, match.confidence, used)
+    if law.law not in ("linear", "exponential"):
+        return law
+    if stopped(law, float(stages[-1] - stages[0]), [step for step, _ in columns]):
+        return replace(law, law="undecided", reason="the path ends with the list of steps, which may have stopped it")
+    way = torch.tensor([law.step(passed) for passed in (stages - stages[0]).tolist()], dtype=torch.float64)
+    followed = _followed(way, search, law.path == "exponential")
+    if followed < RECOVERED and not _among(way, [match.ties[i] for i in rows], [step for step, _ in numbered]):
+        reason = f"the path leaves the best steps where that costs little: it recovers {followed:.0%} of their variance"
+        return replace(law, law="undecided", reason=reason)
+    return law
+
+
+def stopped(law: RateLaw, span: float, steps: Sequence[int]) -> bool:
+    """Whether a law's path, over so many stages, comes to the last of the steps, which may then have stopped it.
+
+    The steps are in order. Where they are close to each other a path may well end at the one before the last.
+    """
+    if len(steps) < 2:
+        return False
+    furthest = max(law.start, law.step(span))
+    return furthest >= NEARLY * steps[-1] and steps[-1] - furthest < furthest - steps[-2]
+
+
+def _followed(way: Float[Tensor, "stages"], search: "_Search", factors: bool) -> float:
+    """The share that a path recovers of the variance of the best steps, interpolated, over the stages."""
+    best = search.places[search.dense[0].argmax(1)]
+    best, way = (best, way.log1p()) if factors else (best.expm1(), way)
+    missed = (way - best).square().sum() / (best - best.mean()).square().sum().clamp(min=1e-300)
+    return max(0.0, 1 - float(missed))
+
+
+def _among(way: Float[Tensor, "stages"], ties: Sequence[Sequence[Stage]], listed: Sequence[int]) -> bool:
+    """Whether a path is at every stage between the step before those that are tied there and the step after them."""
+    padded = [-math.inf, *listed, math.inf]
+    for step, tied in zip(way.tolist(), ties, strict=True):
+        at = [k for k, other in enumerate(padded) if other in tied]
+        if not at or not padded[at[0] - 1] <= step <= padded[at[-1] + 1]:
+            return False
+    return True
 
 
 def _comparable(match: Match, rows: list[int], j: int) -> bool:
@@ -112,15 +162,12 @@ def inseparable(laws: Mapping[str, RateLaw]) -> list[tuple[str, ...]]:
     return groups
 
 
-def _decide(
-    matrices: Float[Tensor, "draws stages steps"], steps: Tensor, stages: Tensor, confidence: float, used: tuple
-) -> RateLaw:
-    search = _Search(matrices, steps, stages)
+def _decide(search: "_Search", confidence: float, used: tuple) -> RateLaw:
     paths = {law: search.best(law) for law in ("constant", "linear", "exponential")}
     lost = {law: search.dense.amax(2).mean(1) - path.kept for law, path in paths.items()}
     better, other = sorted(("linear", "exponential"), key=lambda law: float(lost[law][0]))
     low, high = _growth(search, paths, better, confidence)
-    span = float(stages[-1] - stages[0])
+    span = float(search.stages[-1] - search.stages[0])
     still = max(abs(end) * span for end in _growth(search, paths, "linear", confidence)) < 1  # less than a step in all
     recovered = float(1 - lost[better][0] / lost["constant"][0].clamp(min=1e-300))
     margin = float(percentiles((lost[other] - TIMES * lost[better])[1:], confidence)[0])
@@ -168,8 +215,8 @@ class _Search:
         self.matrices, self.steps, self.stages = matrices, steps, stages
         places = torch.log1p(steps)
         self.first, self.last = float(places[0]), float(places[-1])
-        fine = torch.linspace(self.first, self.last, DENSE, dtype=torch.float64)
-        self.dense = matrices @ spline(places, fine).mT
+        self.places = torch.linspace(self.first, self.last, DENSE, dtype=torch.float64)
+        self.dense = matrices @ spline(places, self.places).mT
 
     def best(self, law: str) -> _Path:
         """The ends are found among `COARSE` places each, then in `PASSES` passes closer to the best of each draw."""

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from algoscope.matching.bootstrap import interval, ratio_interval
+from algoscope.matching.rates import RateLaw, stopped
 from algoscope.studies.algoformer import names
 from algoscope.studies.algoformer.candidates import ONE
 from algoscope.studies.algoformer.errors import WORST, draws_of
@@ -18,8 +19,7 @@ from algoscope.studies.study import Finding, Numbers, Value
 Model = Mapping[str, Any]  # the numbers of one model
 Find = Callable[[Numbers], Finding | None]
 ONE_RATE = re.compile(r"GradientDescent(\(rate=[0-9.e-]+\))?")
-LAST_STEPS = {"GradientDescent": ONE.slow[-1], "GradientDescent(rate=safe)": ONE.slow[-1], "Newton": ONE.newton[-1]}
-NEARLY = 0.9  # of the last step: a path that comes so far may have been stopped by it
+LISTED = {"GradientDescent": ONE.slow, "GradientDescent(rate=safe)": ONE.slow, "Newton": ONE.newton}
 UNLEARNED = 0.9  # a mean error above this is that of a model that has learned next to nothing
 
 
@@ -195,7 +195,7 @@ def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
             laws.add(found["law"] if found else "none")
             if found and found["growth"] is not None and found["path"] == law:
                 values.append(Value(found["growth"], found["low"], found["high"], model["loops"]["n"]))
-                cut |= end_of_path(found) >= NEARLY * LAST_STEPS.get(algorithm, math.inf)
+                cut |= ends_with_the_list(found, algorithm)
         if not models:
             return None
         finding = Finding.judged(values, **bounds)
@@ -208,10 +208,11 @@ def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
     return judge
 
 
-def end_of_path(law: Mapping[str, Any]) -> float:
-    """The step that a law has at the last of the loops that it goes over."""
-    span = law["used"][-1] - law["used"][0]
-    return law["start"] * law["growth"] ** span if law["path"] == "exponential" else law["start"] + law["growth"] * span
+def ends_with_the_list(found: Mapping[str, Any], algorithm: str) -> bool:
+    """Of a law that may have been stored before `rate_law` looked at this itself."""
+    first, *_, last = found["used"]
+    law = RateLaw(found["law"], "", tuple(found["used"]), found["path"], found["start"], found["growth"])
+    return stopped(law, float(last - first), LISTED.get(algorithm, ()))
 
 
 def law_of(model: Model, algorithm: str) -> Mapping[str, Any] | None:
