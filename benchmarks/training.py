@@ -98,7 +98,7 @@ KERNELS = {  # what a kernel's name tells about its purpose; the first that fits
     "optimizer": ("vector_norm", "lerp"),
     "gelu": ("gelu", "sigmoid"),
     "norms and residuals": ("layer_norm",),
-    "matrix products": ("nvjet", "gemm", "cutlass", "splitK"),
+    "matrix products": ("nvjet", "gemm", "cutlass", "splitK", "products"),
 }
 
 

@@ -1,5 +1,6 @@
 """How fast this machine trains, against the loop that people usually write."""
 
+import gc
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -61,6 +62,7 @@ def measure_usual(task: Task, network: nn.Module, batch: int, device: torch.devi
 def measure(model: Model, members: Sequence[Member], settings: Settings, device: torch.device, seconds: float) -> Speed:
     """Compiles and trains a population, and forgets it."""
     if device.type == "cuda":
+        gc.collect()  # what a population before this one has left
         torch.cuda.reset_peak_memory_stats(device)
     begin = time.perf_counter()
     advance = prepare(Population(model, members, settings, device))

@@ -1,4 +1,4 @@
-"""The attention kernels for GPUs, run by Triton's interpreter on a CPU against PyTorch's attention."""
+"""The kernels for GPUs, run by Triton's interpreter on a CPU against PyTorch's own operations."""
 
 import json
 import os
@@ -9,13 +9,13 @@ import pytest
 
 pytest.importorskip("triton", reason="Triton comes with PyTorch for GPUs")
 
-SCRIPT = """
+# numpy, on which the interpreter runs, has no bfloat16
+ATTENTION = """
 import json, torch
 from torch.nn import functional
 from algoscope.models import short_attention
 
 def difference(sequences, members, length, heads, width, reach):
-    # numpy, on which the interpreter runs, has no bfloat16
     parts = torch.randn(sequences, length, 3, heads, width).half().requires_grad_()
     bias = torch.randn(members, 3, heads, width).half().requires_grad_()
     above = torch.randn(sequences, length, heads, width).half()
@@ -35,9 +35,34 @@ shapes = [(4, 2, 41, 2, 16), (1, 1, 81, 2, 32), (2, 2, 5, 1, 16), (2, 1, 33, 1, 
 print(json.dumps([difference(*shape, reach) for shape in shapes for reach in (shape[2], 0, 1, 5, 33, 40)]))
 """
 
+LATE = """
+import json, torch
+from algoscope.models.late import Waiting, multiply
 
-def test_the_kernels_compute_attention_and_its_gradients():
+torch.manual_seed(0)
+shapes = [(37, 40, 24), (200, 130, 65), (16, 96, 300), (1, 1, 1)]  # tokens, outputs, inputs
+pairs = [(torch.randn(tokens, m), torch.randn(tokens, n)) for tokens, m, n in shapes]
+found = [Waiting(a, b, torch.zeros(a.shape[1], b.shape[1]) / 0, torch.zeros(a.shape[1]) / 0) for a, b in pairs]
+multiply(found)
+wanted = [(above.T @ input, above.sum(0)) for above, input in pairs]
+print(json.dumps([
+    float((mine - right).norm() / right.norm())
+    for each, judge in zip(found, wanted, strict=True)
+    for mine, right in zip((each.weight, each.bias), judge, strict=True)
+]))
+"""
+
+
+def interpreted(script):
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
-    assert max(max(row) for row in json.loads(done.stdout)) < 3e-3
+    return json.loads(done.stdout)
+
+
+def test_attention_and_its_gradients():
+    assert max(max(row) for row in interpreted(ATTENTION)) < 3e-3
+
+
+def test_gradients_of_weights_and_biases_of_many_shapes_in_one_launch():
+    assert max(interpreted(LATE)) < 1e-5
