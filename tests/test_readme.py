@@ -1,5 +1,6 @@
 """What the README shows runs, and shows what it says."""
 
+import json
 import re
 import subprocess
 import sys
@@ -79,3 +80,27 @@ def test_files_that_it_links_to_exist():
     links = re.findall(r"\]\(([^)#]+)\)", README)
     assert links
     assert all((ROOT / link).exists() for link in links if not link.startswith("http"))
+
+
+def test_the_table_of_speeds_is_that_of_the_file():
+    """docs/training.md says what results/benchmarks/training.json says."""
+    found = json.loads((ROOT / "results/benchmarks/training.json").read_text())
+    text = (ROOT / "docs/training.md").read_text()
+    peers, muon = found["peer_steps_per_s"], found["with_muon"]
+    costs = {(row["members"], row["batch"]): row for row in (*found["cost_of_members"], *found["cost_of_batch"])}
+    speeds = {
+        "the peers'": peers,
+        "ours, one model, AdamW": found["single_steps_per_s"],
+        f"ours, {found['population_members']} models with their own data": found["population_model_steps_per_s"],
+        "ours, 64 models with their own data": 64 * 1000 / costs[64, 64]["ms_per_step"],
+        "ours, one model, Muon": muon["1"],
+        "ours, 32 models, Muon": muon["32"],
+    }
+    for name, speed in speeds.items():
+        (row,) = re.findall(rf"^\| {re.escape(name)}[^|]*\| ([\d.]+) \| ([\d.]+) \|$", text, re.MULTILINE)
+        assert float(row[0]) == pytest.approx(speed, rel=0.005)
+        assert float(row[1]) == pytest.approx(speed / peers, rel=0.01)
+    for (members, batch), row in costs.items():
+        (told,) = re.findall(rf"^\| {members} \| {batch} \| ([\d.]+) \| ([\d.]+)(?: \*)? \|", text, re.MULTILINE)
+        assert float(told[0]) == pytest.approx(row["ms_per_step"], abs=0.051)
+        assert float(told[1]) == pytest.approx(row["gib"], abs=0.0051)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytest.importorskip("triton", reason="Triton comes with PyTorch for GPUs")
+pytest.importorskip("triton", reason="Triton is for Linux")
 
 # numpy, on which the interpreter runs, has no bfloat16
 ATTENTION = """

@@ -124,7 +124,9 @@ def interrupted(tmp_path: Path) -> runs.Folder:
     return runs.Folder(path)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "bit-flipped", "foreign", "other shape"])
+@pytest.mark.parametrize(
+    "damage", ["truncated", "bit-flipped", "foreign", "other shape", "no random numbers", "short random numbers"]
+)
 def test_a_damaged_checkpoint_is_refused_and_left_as_it_is(tmp_path, damage):
     folder = interrupted(tmp_path)
     good = folder.state.read_bytes()
@@ -136,7 +138,13 @@ def test_a_damaged_checkpoint_is_refused_and_left_as_it_is(tmp_path, damage):
         folder.state.write_bytes(b"not a checkpoint")
     else:
         tensors, _ = runs.read_tensors(folder.state)
-        runs.write_tensors(folder.state, tensors | {"parameters": torch.zeros(2, 3)})
+        draws = tensors.pop("generator 1")
+        other = {
+            "other shape": {"generator 1": draws, "parameters": torch.zeros(2, 3)},
+            "no random numbers": {},
+            "short random numbers": {"generator 1": draws[:-1]},
+        }
+        runs.write_tensors(folder.state, tensors | other[damage])
     before = folder.state.read_bytes()
     with pytest.raises(runs.RunError, match=r"damaged|does not fit") as refusal:
         small(tmp_path, steps=60)
@@ -144,6 +152,26 @@ def test_a_damaged_checkpoint_is_refused_and_left_as_it_is(tmp_path, damage):
     assert folder.state.read_bytes() == before
     folder.state.write_bytes(good)
     assert content(small(tmp_path, steps=60)) == content(small(tmp_path / "straight", steps=60))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("environment", "{}"), ("metrics", "not a record}\n"), ("metrics", "{}\n"), ("clock", "[]"), ("clock", "{}")],
+)
+def test_other_files_of_a_run_that_are_damaged_are_named(tmp_path, name, content):
+    folder = interrupted(tmp_path)
+    file = getattr(folder, name)
+    file.write_text(content)
+    with pytest.raises(runs.RunError, match="damaged") as refusal:
+        small(tmp_path, steps=60)
+    assert file.name in str(refusal.value)
+
+
+def test_a_summary_that_says_nothing_is_named(tmp_path):
+    run = small(tmp_path, steps=60)
+    runs.Folder(run.path).summary.write_text("{}")
+    with pytest.raises(runs.RunError, match=r"summary.json is damaged: it lacks final"):
+        small(tmp_path, steps=60)
 
 
 def test_a_full_disk_leaves_the_older_checkpoint(tmp_path, monkeypatch):

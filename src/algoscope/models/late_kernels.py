@@ -7,7 +7,7 @@ import triton.language as tl
 @triton.jit
 def load(base, first, columns, tokens, width, DEPTH: tl.constexpr):
     """A block of tokens, beginning with the first, and some of their columns."""
-    rows = first + tl.arange(0, DEPTH)
+    rows = (first + tl.arange(0, DEPTH)).to(tl.int64)
     inside = (rows[:, None] < tokens) & (columns[None, :] < width)
     return tl.load(base + rows[:, None] * width + columns[None, :], mask=inside, other=0.0)
 

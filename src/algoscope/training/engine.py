@@ -27,7 +27,7 @@ def prepare(population: Population) -> Callable[[], None]:
         _compile(population)
     before = {name: tensor.clone() for name, tensor in population.state.tensors().items()}
     draws = [generator.get_state() for generator in population.generators]
-    with _tf32(settings.precision == "tf32"), _compilers(on_gpu):
+    with _tf32(settings.precision == "tf32"), _compilers(population.layout.late):
         if on_gpu:
             advance = _record(population)
         else:
@@ -40,12 +40,12 @@ def prepare(population: Population) -> Callable[[], None]:
 
 
 @contextlib.contextmanager
-def _compilers(on_gpu: bool) -> Iterator[None]:
-    """As many programs as parts have forms; on a GPU a buffer for each result, since others may still read it
-    (models/late.py).
+def _compilers(late: bool) -> Iterator[None]:
+    """As many programs as parts have forms; where gradients come late, a buffer for each result, since it is still to
+    be read (models/late.py).
     """
     with torch._dynamo.config.patch(recompile_limit=64):
-        if not on_gpu:
+        if not late:
             yield
             return
         from torch._inductor import config  # it takes seconds

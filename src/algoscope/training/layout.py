@@ -6,7 +6,7 @@ Muon may move, equal shapes together; then what else may be handed over in 16 bi
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from algoscope.models import Network
-from algoscope.models.late import cut
+from algoscope.models.late import Cut
 from algoscope.models.network import Linear
 
 INSIDE = ("blocks.", "encoder.")  # of a network, where matrices are: names of parts
@@ -43,9 +43,19 @@ class Layout:
         self.forms = {name: forms[name] for name in order}
         self.low = {name: form for name, form in self.forms.items() if low_precision and name in inside}
         self.high = {name: form for name, form in self.forms.items() if name not in self.low}
+        self.late = False  # whether gradients of what is in 16 bits come late (models/late.py)
         moved = {name: form for name, form in self.forms.items() if muon and name in inside and len(form.shape) == 2}
         self.muon = sum(_sizes(moved))  # how many numbers Muon moves
         self.matrices = [_count(moved[names[0]], len(names)) for names in _groups(moved)]
+
+    def defer(self, network: Network) -> None:
+        """Lets the gradients of what is in 16 bits come late, all at once: one small model does not fill a GPU, a
+        population does.
+        """
+        for name, layer in network.named_modules():
+            if isinstance(layer, Linear):
+                layer.late = f"{name}.weight" in self.low
+        self.late = bool(self.low)
 
     def low_and_high(self, rows: Float[Tensor, "members parameters"]) -> tuple[Tensor, Tensor]:
         """The rows in the precision of training: what is in 16 bits (in other precisions nothing), and the rest."""
@@ -56,7 +66,7 @@ class Layout:
     def tensors(self, low_and_high: Sequence[Tensor]) -> dict[str, Tensor]:
         """By name, in the precision of training."""
         low, high = low_and_high
-        return {**_named(low, self.low), **_named(high, self.high)}
+        return {**_named(low, self.low, Cut.apply if self.late else _split), **_named(high, self.high, _split)}
 
     def slots(self, network: nn.Module) -> list[tuple[dict[str, Any], str]]:
         """Where a network looks up each of the tensors: a dictionary and a name."""
@@ -65,7 +75,7 @@ class Layout:
 
     def full(self, rows: Float[Tensor, "members parameters"]) -> dict[str, Tensor]:
         """By name, in the precision of the rows."""
-        return _named(rows, self.forms)
+        return _named(rows, self.forms, _split)
 
     def row(self, network: nn.Module) -> Float[Tensor, "parameters"]:
         named, parts = dict(network.named_parameters()), []
@@ -111,9 +121,14 @@ def _sizes(forms: Mapping[str, Form]) -> list[int]:
     return sizes
 
 
-def _named(rows: Float[Tensor, "members part"], forms: Mapping[str, Form]) -> dict[str, Tensor]:
+def _split(rows: Tensor, sizes: list[int]) -> Sequence[Tensor]:
+    return rows.split(sizes, dim=1)
+
+
+def _named(rows: Float[Tensor, "members part"], forms: Mapping[str, Form], cut: Callable) -> dict[str, Tensor]:
+    """By name; cut at once, so that gradients are put together at once."""
     members = rows.shape[:1] if rows.shape[0] > 1 else ()
-    parts = iter(cut(rows, _sizes(forms)))  # at once, so that their gradients are put together at once
+    parts = iter(cut(rows, _sizes(forms)))
     named = {}
     for names in _groups(forms):
         named |= {name: next(parts).view(*members, *forms[name].shape) for name in names}

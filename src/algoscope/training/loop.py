@@ -104,7 +104,7 @@ def train_population(
             runs.write_json(folder.config, config)
             _check_device(folder, chosen)
             _go_on(folder, population, prepare(population), clock, progress)
-        final, seconds = runs.read_json(folder.summary)["final"], _Clock(folder).before
+        final, seconds = runs.read_json(folder.summary, ["final"])["final"], _Clock(folder).before
     return Run(folder.path, final, seconds)
 
 
@@ -123,7 +123,7 @@ def _check_device(folder: runs.Folder, device: torch.device) -> None:
     """Notes where a run begins; it goes on only where random numbers are made the same way."""
     if not folder.environment.exists():
         runs.write_json(folder.environment, runs.provenance(device))
-    begun = runs.read_json(folder.environment)["device"].split()[0]
+    begun = str(runs.read_json(folder.environment, ["device"])["device"]).partition(" ")[0]
     if begun != device.type:
         raise runs.RunError(f"{folder.path} was begun on {begun} and cannot go on on {device.type}")
 
@@ -236,7 +236,7 @@ def _stop_if_lost(population: Population, folder: runs.Folder) -> None:
 
 
 def _checkpoint(folder: runs.Folder, population: Population, clock: _Clock) -> None:
-    draws = {f"generator {i}": generator.get_state() for i, generator in enumerate(population.generators)}
+    draws = {_generator(i): generator.get_state() for i, generator in enumerate(population.generators)}
     runs.write_tensors(folder.state, {**population.state.tensors(), **draws})
     clock.write()
 
@@ -247,15 +247,24 @@ def _restore(folder: runs.Folder, population: Population) -> None:
         runs.write_text(folder.metrics, "")
         return
     tensors, _ = runs.read_tensors(folder.state)
-    for name, tensor in population.state.tensors().items():
+    draws = {_generator(i): generator.get_state() for i, generator in enumerate(population.generators)}
+    for name, tensor in (population.state.tensors() | draws).items():
         if name not in tensors or tensors[name].shape != tensor.shape:
             raise runs.RunError(f"{folder.state} does not fit its configuration: {name} is missing or of another shape")
     population.state.restore(tensors)
     for i, generator in enumerate(population.generators):
-        generator.set_state(tensors[f"generator {i}"])
+        generator.set_state(tensors[_generator(i)])
     lines = folder.metrics.read_text().splitlines() if folder.metrics.exists() else []
-    kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= int(population.state.step)]
+    try:
+        kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= int(population.state.step)]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        raise runs.RunError(f"{folder.metrics} is damaged: it has a line that is no record") from None
     runs.write_text(folder.metrics, "".join(line + "\n" for line in kept))
+
+
+def _generator(member: int) -> str:
+    """What the state of a member's random numbers is called in a checkpoint."""
+    return f"generator {member}"
 
 
 def _weights(population: Population) -> dict[str, Tensor]:

@@ -68,7 +68,7 @@ def update(
     """
     dtype, (beta1, beta2) = state.parameters.dtype, settings.betas
     gradient = torch.cat([part.to(dtype) for part in gradients], dim=1)
-    norm = gradient.unflatten(1, (-1, ALIGNMENT)).norm(dim=2).norm(dim=1)  # in two passes, for which a GPU has hands
+    norm = gradient.unflatten(1, (-1, ALIGNMENT)).norm(dim=2).norm(dim=1)  # two passes: few long rows leave a GPU idle
     trains = torch.isfinite(loss) & torch.isfinite(norm) & (state.stopped_at < 0)
     gradient = torch.where(trains[:, None], gradient * (settings.clip / norm).clamp(max=1)[:, None], 0.0)
     share = trains.to(dtype)[:, None]  # of the change that is made: all or nothing

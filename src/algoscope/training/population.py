@@ -12,7 +12,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from algoscope.models import Model, Network
-from algoscope.models.network import Linear
 from algoscope.randomness import stream, uniform
 from algoscope.tasks import Task
 from algoscope.training.layout import Layout
@@ -36,10 +35,8 @@ class Population:
         self.layout = Layout(networks[0], settings.precision == "bf16", settings.optimizer == "muon")
         rows = torch.stack([self.layout.row(network) for network in networks]).to(device, settings.dtype)
         self.network: Network = networks[0].to(device, settings.dtype)  # lends its form, not its parameters
-        late = device.type == "cuda" and self.network.once and len(members) == 1
-        for name, layer in self.network.named_modules():
-            if isinstance(layer, Linear):
-                layer.late = late and f"{name}.weight" in self.layout.low
+        if device.type == "cuda" and self.network.once and len(members) == 1:
+            self.layout.defer(self.network)
         self.slots, self.placed = self.layout.slots(self.network), None
         self.state = State.fresh(rows, self.layout.muon, settings.log_every)
         self.generators = [stream("training prompts", member.seed, device) for member in members]
