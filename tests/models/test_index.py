@@ -11,7 +11,7 @@ from torch.func import functional_call
 
 from algoscope.models import Index
 from algoscope.models.index import IndexNetwork
-from algoscope.models.index_parts import Look, Sort, by_point, compared, sorted_by
+from algoscope.models.index_parts import Look, Sort, by_point, compared, folded, sorted_by
 from algoscope.tasks import HardSearch, LinearRegression, UniformSearch
 from algoscope.training import Curriculum, Member, Settings
 from algoscope.training.population import Population
@@ -277,3 +277,24 @@ def test_a_curriculum_is_no_obstacle():
     population = Population(SMALL, [Member(UniformSearch(4, dim=2, queries=3))], settings, CPU)
     population.step()
     assert bool(population.state.losses[0].isfinite().all())
+
+
+def test_folds_make_a_gray_code_of_signs():
+    """Cells that follow each other in the order differ in one sign, and points run through each cell without a jump."""
+    signs = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0])] * 3)
+    first = torch.linspace(-3, 3, 41)
+    numbers = torch.cat([torch.stack([first, *(s.expand(41) for s in 10 * cell)], -1) for cell in signs]).double()
+    scores = folded(numbers)
+    cells = scores.view(8, 41)
+    order = cells.mean(1).argsort()
+    assert (signs[order].diff(dim=0) != 0).sum(1).tolist() == [1] * 7
+    runs = cells[order]
+    assert bool((runs.amax(1)[:-1] <= runs.amin(1)[1:] + 1e-9).all())
+    assert all(bool((run.diff() > 0).all() or (run.diff() < 0).all()) for run in runs)
+    turns = [bool(run[0] < run[-1]) for run in runs]
+    assert turns == [turns[0], not turns[0]] * 4  # each cell is run through the other way round
+
+
+def test_without_folds_a_score_is_the_number_itself():
+    numbers = torch.randn(3, 5, 1)
+    assert torch.equal(folded(numbers), numbers[..., 0])

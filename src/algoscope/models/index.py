@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.models.encoder import check_picture, encoder
-from algoscope.models.index_parts import NEVER, Answer, Look, Sort, Visit, of_each, sorted_by, waves
+from algoscope.models.index_parts import NEVER, Answer, Look, Sort, Visit, folded, of_each, sorted_by, waves
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 from algoscope.models.transformer import Block, Transformer, added
 
@@ -34,6 +34,10 @@ class Index(Model):
     with one for each place, so that networks do not grow with the set. The answer is the "last" point looked up, or
     "any" of them; "each" is the same, but training counts what was found after each look-up, so that early ones matter.
     Look-ups `before` the last read "all" places or "slots" alone, whose use is else learned late.
+
+    A score begins as a nearly linear function of the point, and in many dimensions stays one: an order along a single
+    direction. With `folds` it is a number that is folded so many times, each time where another direction says so, and
+    the order winds through space.
 
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up
@@ -57,6 +61,7 @@ class Index(Model):
     shared: bool = False
     answer: Literal["last", "any", "each"] = "last"
     before: Literal["all", "slots"] = "all"
+    folds: int = 0
     temperature: float = 2.0
     softness: float = 0.1
     noisy: bool = True
@@ -69,6 +74,7 @@ class Index(Model):
     def __post_init__(self) -> None:
         arguments.integer("lookups", self.lookups, 1)
         arguments.integer("slots", self.slots, 0)
+        arguments.integer("folds", self.folds, 0)
         arguments.integer("hidden", self.hidden, 1)
         arguments.integer("pointer", self.pointer, 1)
         arguments.choice("address", self.address, ADDRESSES)
@@ -107,7 +113,8 @@ class IndexNetwork(Network):
         self.model, self.points, places = model, points, points + model.slots
         self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
         inputs = inputs if self.encoder is None else model.features
-        self.read_in, self.norm, self.read_out = Linear(inputs, model.width), Norm(model.width), Linear(model.width, 1)
+        self.read_in, self.norm = Linear(inputs, model.width), Norm(model.width)
+        self.read_out = Linear(model.width, 1 + model.folds)
         draw_linear(self.read_in, generator)
         draw_linear(self.read_out, generator)
         self.slots = nn.Parameter(torch.empty(model.slots, model.width)) if model.slots else None
@@ -182,7 +189,7 @@ class IndexNetwork(Network):
             stream = block(*stream)
         state = self.norm(added(*stream))
         slots = points[..., :0, :] if self.write is None else self.write(state[..., self.points :, :])
-        return self.read_out(state[..., : self.points, :])[..., 0], slots
+        return folded(self.read_out(state[..., : self.points, :])), slots
 
     def lookups(
         self,

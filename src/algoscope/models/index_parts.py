@@ -12,6 +12,7 @@ from algoscope.models.transformer import INITIAL
 TINY = 1e-20  # keeps the logarithm of a number between 0 and 1 finite
 NEVER = -1e9  # the logarithm of a weight of zero, but finite
 FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
+STEEP, SPREAD = 3.0, 3.0  # of a fold; of scores that are folded, so that they are as far apart as others
 FINE = 1000.0  # differences from one part in so many on are seen on a logarithmic scale
 
 
@@ -33,6 +34,20 @@ class Sort(nn.Module):
             return order, None
         apart = (scores.gather(-1, order)[..., :, None] - scores[..., None, :]).abs()
         return order, (-apart / self.softness).softmax(-1)
+
+
+def folded(numbers: Float[Tensor, "*batch points folds_and_one"]) -> Float[Tensor, "*batch points"]:
+    """The first number, folded by each of the others: those with the one sign keep their order, those with the other
+    come behind them in reverse. That is a Gray code whose digits are the signs, the last of them the first digit, so
+    neighbors in the order are neighbors in space.
+    """
+    first, *others = numbers.unbind(-1)
+    if not others:
+        return first
+    value = first.tanh()
+    for other in others:
+        value = (STEEP * other).tanh() * (1 - value) / 2
+    return SPREAD * value
 
 
 class Look(nn.Module):

@@ -1,4 +1,6 @@
-"""Claims about numbers that are seen as pictures, and about what decides a look-up in many dimensions."""
+"""Claims about numbers that are seen as pictures, about what decides a look-up in many dimensions, and about orders
+that wind through space.
+"""
 
 from algoscope.studies.data_structures.findings import (
     ahead_at_last,
@@ -6,13 +8,14 @@ from algoscope.studies.data_structures.findings import (
     error,
     found_at_last,
     less_error_than,
+    loses,
     pictures_in_order,
     sorted_share,
     two_directions,
 )
 from algoscope.studies.data_structures.published import value
 from algoscope.studies.data_structures.references import MINIMUM, RANGES
-from algoscope.studies.data_structures.trainings import HITTERS, NUMBERS, PROBE, mnist
+from algoscope.studies.data_structures.trainings import FLAT, HITTERS, NUMBERS, PLANE, PROBE, SPHERE, mnist
 from algoscope.studies.study import Claim
 
 SLACK = 0.02  # points and counts that may be missing to a published number
@@ -87,4 +90,19 @@ COMPARABLE = (
         "components",
     ),
 )
-SEEN = (*(claim for suffix, form in FORMS.items() for claim in _pictures(suffix, *form)), *COMPARABLE)
+FOLDS = tuple(
+    Claim(
+        f"folds-{name}",
+        f"An order that cannot be folded finds less {where}.",
+        "ours",
+        loses(run, FLAT),
+        None,
+        "found after the last look-up",
+    )
+    for name, run, where in (
+        ("plane", PLANE, "in the plane"),
+        ("sphere", SPHERE, "in 30 dimensions"),
+        ("probe", PROBE, "among 8 points in 30 dimensions, in one look-up"),
+    )
+)
+SEEN = (*(claim for suffix, form in FORMS.items() for claim in _pictures(suffix, *form)), *COMPARABLE, *FOLDS)

@@ -2,7 +2,8 @@
 
 As published, each look-up has a network of its own and the last one answers. Ours is one network for all look-ups, and
 any of them may answer: that is what the paper's own measure of success counts, once at the end; or, "in haste", after
-each look-up. With extra space the last one answers: where any may, a look-up that reads a slot is one that cannot.
+each look-up. With extra space the last one answers: where any may, a look-up that reads a slot is one that cannot. In
+more than one dimension, where points are uniform, orders can be folded.
 
 Pictures of numbers are those of the digits that ship with the project. A folder with the files of MNIST, named by the
 variable ALGOSCOPE_MNIST, adds runs with these: only they are comparable with the published numbers.
@@ -33,7 +34,7 @@ PUBLISHED, OURS, HALF = "1D uniform, as published", "1D uniform", "1D uniform, 2
 HASTY = "1D uniform, in haste"
 HARD, HARD_PUBLISHED, ZIPF = "1D hard", "1D hard, as published", "1D Zipf queries"
 PLANE, PLANE_HARD, SPHERE = "2D uniform", "2D hard", "30D sphere"
-NOISELESS, FROZEN, BLIND = "without noise", "frozen order", "queries that see no reads"
+NOISELESS, FROZEN, BLIND, FLAT = "without noise", "frozen order", "queries that see no reads", "no folds"
 STREAM, FIXED, LARGE = "Zipf stream", "Zipf stream, fixed ranks", "500 points, pointers"
 NUMBERS, HITTERS, PROBE = "pictures of numbers", "stream of pictures", "30D sphere, 8 points, 1 look-up"
 MNIST = os.environ.get("ALGOSCOPE_MNIST")
@@ -67,6 +68,13 @@ def ablations(name: str, of: Training, seeds: tuple[int, ...]) -> list[Training]
         replace(of, name=f"{name}, {what}", model=replace(of.model, **change), seeds=seeds)
         for what, change in changed.items()
     ]
+
+
+def folded(training: Training, folds: int) -> list[Training]:
+    """An order that can wind through space, and beside it one that cannot, of the first seed."""
+    assert isinstance(training.model, Index)
+    winding = replace(training, model=replace(training.model, folds=folds))
+    return [winding, replace(training, name=f"{training.name}, {FLAT}", seeds=training.seeds[:1])]
 
 
 def pictures(
@@ -126,7 +134,7 @@ def laptop() -> Sequence[Training | Case]:
         one(PUBLISHED, line, published, **settings, seeds=(1,)),
         one(HARD, HardSearch(15, queries=QUERIES), ours, **settings),
         one(HARD_PUBLISHED, HardSearch(15, queries=QUERIES), published, **settings),
-        one(PLANE, UniformSearch(15, dim=2, queries=QUERIES), replace(ours, lookups=3), **settings),
+        *folded(one(PLANE, UniformSearch(15, dim=2, queries=QUERIES), replace(ours, lookups=3), **settings), 1),
         *(one(space(slots), crowded, replace(few, slots=slots), 3000, 3e-3) for slots in (0, 8)),  # slots learn late
         *ablations(OURS, main, seeds=(1,)),
         one(STREAM, ZipfStream(20, 30), sketch, **settings),
@@ -145,7 +153,7 @@ def laptop() -> Sequence[Training | Case]:
             **settings,
             batch=16,
         ),
-        one(PROBE, SphereSearch(8, queries=QUERIES), replace(published, lookups=1), **settings),
+        *folded(one(PROBE, SphereSearch(8, queries=QUERIES), replace(published, lookups=1), **settings), 1),
         planted_case(points=15),
     )
 
@@ -165,12 +173,15 @@ def paper() -> Sequence[Training | Case]:
     line, fifty = UniformSearch(100, queries=QUERIES), UniformSearch(50, queries=QUERIES)
     main, few = one(OURS, line, ours, **short, seeds=three), replace(published, lookups=2)
     forced = replace(few, slots=8, before="slots")
+    plane = folded(one(PLANE, UniformSearch(100, dim=2, queries=QUERIES), six, 40_000, 1e-3, three), 1)
+    sphere = folded(one(SPHERE, SphereSearch(100, queries=QUERIES), six, 60_000, 1e-3), 3)
+    probe = folded(one(PROBE, SphereSearch(8, queries=QUERIES), replace(published, lookups=1), 15_000, 3e-3), 1)
     return (
         main,
-        one(PLANE, UniformSearch(100, dim=2, queries=QUERIES), six, 40_000, 1e-3, three),
+        plane[0],
         one(HARD, HardSearch(15, queries=QUERIES), four, **short),
         one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 60_000, 1e-3),
-        one(SPHERE, SphereSearch(100, queries=QUERIES), six, 60_000, 1e-3),
+        sphere[0],
         *(one(space(slots), fifty, replace(few, slots=slots), **long) for slots in (0, 8, 32, 128)),
         *(one(slots_first(slots), fifty, replace(forced, slots=slots), **long) for slots in (8, 32, 128)),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
@@ -180,11 +191,13 @@ def paper() -> Sequence[Training | Case]:
         one(LARGE, UniformSearch(500, queries=QUERIES), pointers, **short),
         *ablations(OURS, main, seeds=(0,)),
         one(HASTY, line, hasty, **short, seeds=three),
-        one(PROBE, SphereSearch(8, queries=QUERIES), replace(published, lookups=1), 15_000, 3e-3),
+        *probe,
         one(FIXED, ZipfStream(100, 100, ranks="fixed"), LearnedSketch(cells=16), **counting),
         one(PUBLISHED, line, published, **short),
         one(HARD_PUBLISHED, HardSearch(15, queries=QUERIES), replace(published, lookups=4), **short),
         *pictures(NUMBERS, HITTERS, ours, short, counting),
+        plane[1],
+        sphere[1],
         planted_case(points=15),
     )
 
