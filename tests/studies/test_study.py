@@ -87,6 +87,25 @@ def test_a_study_can_be_split_over_processes(folder, tmp_path):
         study.carry_out(found, "smoke", tmp_path, "cpu", ["another"], progress=False)
 
 
+def test_what_is_known_is_taken_and_only_the_rest_carried_out(folder, tmp_path, monkeypatch):
+    results = runs.read_json(folder / study.RESULTS)
+    found, whole = study.find(results["study"]), dict(results["runs"])
+    missing = found.runs["smoke"][-1].name
+    del results["runs"][missing]
+    (tmp_path / "known").mkdir()
+    runs.write_json(tmp_path / "known" / study.RESULTS, results)
+    carried_out = []
+    monkeypatch.setattr(study, "build_page", lambda place: place)
+    monkeypatch.setattr(study, "train_and_measure", lambda *given: carried_out.extend(given[4]))
+    page = study.carry_out(found, "smoke", tmp_path / "out", "cpu", known=tmp_path / "known")
+    assert carried_out == [missing]
+    assert runs.read_json(page / study.RESULTS)["runs"] == {name: whole[name] for name in whole if name != missing}
+    study.carry_out(found, "smoke", tmp_path / "all", "cpu", known=folder)
+    assert carried_out == [missing]  # nothing more: all is known
+    with pytest.raises(runs.RunError, match=f"holds {found.name} at smoke scale, not {found.name} at laptop"):
+        study.carry_out(found, "laptop", tmp_path, "cpu", known=folder)
+
+
 def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):
     shutil.copy(folder / study.RESULTS, tmp_path)
     file = study.build_page(tmp_path)

@@ -19,6 +19,7 @@ def main(
     out: Path = Path("studies"),
     device: str | None = None,
     only: tuple[str, ...] = (),
+    known: Path | None = None,
 ) -> None:
     """Carry out a study: train and measure its models, judge its claims, build its page. Stopped, it goes on later.
 
@@ -28,9 +29,10 @@ def main(
         out: Folder for all that it makes.
         device: Such as cpu or cuda; by default a GPU if there is one.
         only: Names of the runs to carry out; by default all. Several processes can share the work in one folder.
+        known: Folder of results to take as they are, such as results/algoformer; only what it lacks is carried out.
     """
     found = study.find(name)
-    page = study.carry_out(found, scale, out, device, only)
+    page = study.carry_out(found, scale, out, device, only, known=known)
     claims = study.read(page.parent)[1]["claims"]
     judged = [claim for claim in claims if claim["verdict"] != "not run"]
     for claim in judged:

@@ -177,17 +177,38 @@ def carry_out(
     device: torch.device | str | None = None,
     only: Sequence[str] = (),
     progress: bool = True,
+    known: Path | None = None,
 ) -> Path:
     """Trains, measures and judges, and returns the page. What is finished is not done again.
 
     `only` names the runs to carry out, by default all: so a study can be split over processes or machines that share a
-    folder. The page shows whatever has been measured by then.
+    folder. The page shows whatever has been measured by then. What is `known`, a folder of results, is taken as it is,
+    and only what it lacks is carried out.
     """
     arguments.choice("scale", scale, SCALES)
     folder = out / study.name / scale
-    train_and_measure(study, scale, folder, arguments.device(device), only, progress)
+    lacking = [run.name for run in study.runs[scale]] if known is None else take(study, scale, folder, known)
+    if only or lacking:
+        train_and_measure(study, scale, folder, arguments.device(device), only or lacking, progress)
     collect(study, scale, folder)
     return build_page(folder)
+
+
+def take(study: Study, scale: str, folder: Path, known: Path) -> list[str]:
+    """Puts results that are known where they would be if they had been measured here; returns the runs they lack."""
+    results = read(known)[1]
+    if (results["study"], results["scale"]) != (study.name, scale):
+        raise runs.RunError(
+            f"{known} holds {results['study']} at {results['scale']} scale, not {study.name} at {scale}"
+        )
+    for name, seeds in results["runs"].items():
+        for seed, numbers in seeds.items():
+            if not (file := _file(folder, name, seed)).exists():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                runs.write_text(file, json.dumps(numbers) + "\n")
+    return [
+        run.name for run in study.runs[scale] if not all(_file(folder, run.name, seed).exists() for seed in run.seeds)
+    ]
 
 
 def train_and_measure(
@@ -237,7 +258,7 @@ def _measure(
     device: torch.device,
 ) -> None:
     """The numbers of one model, unless they are on file already, of this very run."""
-    file = _file(folder, of, seed)
+    file = _file(folder, of.name, seed)
     known = runs.read_json(file, needs=("run", "version")) if file.exists() else {}
     if (known.get("run"), known.get("version")) == (run, study.version):
         return
@@ -249,15 +270,15 @@ def _measure(
     runs.write_text(file, json.dumps({**told, **numbers}) + "\n")
 
 
-def _file(folder: Path, of: Training | Case, seed: int) -> Path:
-    return folder / "measured" / f"{runs.slug(of.name)}-{seed}.json"
+def _file(folder: Path, name: str, seed: int | str) -> Path:
+    return folder / "measured" / f"{runs.slug(name)}-{seed}.json"
 
 
 def collect(study: Study, scale: str, folder: Path) -> None:
     """All that has been measured, in one file, with what the claims say about it."""
     measured: dict[str, dict[str, Numbers]] = {}
     for run, seed in ((each, seed) for each in study.runs[scale] for seed in each.seeds):
-        if (file := _file(folder, run, seed)).exists():
+        if (file := _file(folder, run.name, seed)).exists():
             found = runs.read_json(file, needs=("version", "provenance", "seconds"))
             if found["version"] == study.version:
                 measured.setdefault(run.name, {})[str(seed)] = shortened(found)

@@ -42,9 +42,11 @@ class Optimizer:
         self, state: State, gradients: Sequence[Tensor], loss: Float[Tensor, "members"], error: Float[Tensor, "members"]
     ) -> None:
         now = state.step.clamp(max=len(self.factors) - 1)  # an engine may try more steps than a short run has
-        share, *corrections = self.factors.index_select(0, now[None])[0].unbind()
+        schedule, *corrections = self.factors.index_select(0, now[None])[0].unbind()
         muon = self.layout.muon
-        rate, ahead = self._update(state, gradients, loss, error, self.peak * share, corrections, muon, self.settings)
+        rate, ahead = self._update(
+            state, gradients, loss, error, self.peak * schedule, corrections, muon, self.settings
+        )
         if muon:
             steps = directions(ahead, self.layout.matrices)
             self._move(state.parameters[:, :muon], steps, rate, self.settings.weight_decay)
@@ -71,9 +73,9 @@ def update(
     norm = gradient.unflatten(1, (-1, ALIGNMENT)).norm(dim=2).norm(dim=1)  # two passes: few long rows leave a GPU idle
     trains = torch.isfinite(loss) & torch.isfinite(norm) & (state.stopped_at < 0)
     gradient = torch.where(trains[:, None], gradient * (settings.clip / norm).clamp(max=1)[:, None], 0.0)
-    share = trains.to(dtype)[:, None]  # of the change that is made: all or nothing
-    state.first_moment.lerp_(gradient, share * (1 - beta1))
-    state.second_moment.lerp_(gradient[:, muon:].square(), share * (1 - beta2))
+    moves = trains.to(dtype)[:, None]  # 1, or 0 for a member that stays as it is
+    state.first_moment.lerp_(gradient, moves * (1 - beta1))
+    state.second_moment.lerp_(gradient[:, muon:].square(), moves * (1 - beta2))
     state.stopped_at.copy_(torch.where(trains | (state.stopped_at >= 0), state.stopped_at, state.step))
     slot = (state.step % len(state.losses))[None]
     state.losses.index_copy_(0, slot, loss[None])

@@ -37,6 +37,8 @@ class Population:
         self.network: Network = networks[0].to(device, settings.dtype)  # lends its form, not its parameters
         if device.type == "cuda" and self.network.once and len(members) == 1:
             self.layout.defer(self.network)
+        # Where the network looks its parameters up, and which lie there now. They are tensors cut from the state's rows
+        # and no Parameters, so the network is of no use beside this population.
         self.slots, self.placed = self.layout.slots(self.network), None
         self.state = State.fresh(rows, self.layout.muon, settings.log_every)
         self.generators = [stream("training prompts", member.seed, device) for member in members]
@@ -46,6 +48,7 @@ class Population:
         self.encode, self.score = self.task.encode, score
         # Views of the state, which changes in place: they serve all steps. A step that a GPU records makes its own.
         self.weights = None if device.type == "cuda" or self.layout.low else self._weights()
+        # What the network is given beside tokens and noise, and how answers are read from what it returns.
         selective = self.network.selective and isinstance(self.task.answers, slice)
         self.given: dict[str, object] = {"asked": self.task.answers} if selective else {}
         if self.network.scored > 1:
