@@ -35,6 +35,14 @@ def visible(queries, keys, length, REACH: tl.constexpr, WINDOW: tl.constexpr):
 
 
 @triton.jit
+def only_seen(p, queries, keys, length, diagonal, REACH: tl.constexpr, WINDOW: tl.constexpr):
+    """Weights of what is visible. Tiles beside the diagonal are, where all that lies before a token is."""
+    if WINDOW or REACH == 0 or diagonal:
+        p = tl.where(visible(queries, keys, length, REACH, WINDOW), p, 0.0)
+    return p
+
+
+@triton.jit
 def first_seen(tile, TILE: tl.constexpr, REACH: tl.constexpr):
     """The first tile of keys that some query of a tile sees."""
     return tl.maximum(tile * TILE - REACH + 1, 0) // TILE if REACH > 0 else 0
@@ -111,8 +119,7 @@ def attention_backward(
         k = load_biased(base + stride, shift + stride, keys, columns, length, 3 * stride)
         v = load_biased(base + 2 * stride, shift + 2 * stride, keys, columns, length, 3 * stride)
         p = tl.exp2(tl.dot(q, tl.trans(k)) * scale - norm[:, None])
-        if WINDOW or REACH == 0 or other == tile:
-            p = tl.where(visible(rows[:, None], keys[None, :], length, REACH, WINDOW), p, 0.0)
+        p = only_seen(p, rows[:, None], keys[None, :], length, other == tile, REACH, WINDOW)
         ds = p * (tl.dot(d, tl.trans(v)) - mean[:, None])
         dq += tl.dot(ds.to(q.dtype), k)
     tile_sums += 3 * stride * (tl.program_id(0) // HEADS * tiles + tile) + tl.program_id(0) % HEADS * WIDTH + columns
@@ -129,8 +136,7 @@ def attention_backward(
         mean = tl.load(means + queries, mask=queries < length, other=0.0)
         norm = tl.load(sums + queries, mask=queries < length, other=float("inf"))
         p = tl.exp2(tl.dot(k, tl.trans(q)) * scale - norm[None, :])
-        if WINDOW or REACH == 0 or other == tile:
-            p = tl.where(visible(queries[None, :], rows[:, None], length, REACH, WINDOW), p, 0.0)
+        p = only_seen(p, queries[None, :], rows[:, None], length, other == tile, REACH, WINDOW)
         dv += tl.dot(p.to(v.dtype), d)
         ds = p * (tl.dot(v, tl.trans(d)) - mean[None, :])
         dk += tl.dot(ds.to(q.dtype), q)
