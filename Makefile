@@ -17,18 +17,18 @@ lint: .venv/ready-for-tests
 
 benchmark: .venv/ready
 	$(BIN)/python -m benchmarks.reference_side
-	$(BIN)/pip install --quiet --constraint constraints.txt transformers
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt transformers
 	$(BIN)/python -m benchmarks.laptop
 	$(BIN)/python -m benchmarks.controls
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable .
 	touch $@
 
 # Pyright fetches its own program, an npm package, when it first runs: that belongs to the set-up, not to the tests.
 .venv/ready-for-tests: .venv/ready
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[test]'
 	$(BIN)/pyright --version
 	command -v chromium || (apt-get update -qq && apt-get install -yqq chromium) || echo "no Chromium: the page stays untested"
 	touch $@
