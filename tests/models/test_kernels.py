@@ -32,8 +32,7 @@ def difference(sequences, members, length, heads, width, reach):
 
 torch.manual_seed(0)
 shapes = [(4, 2, 41, 2, 16), (1, 1, 81, 2, 32), (2, 2, 5, 1, 16), (2, 1, 33, 1, 64), (3, 3, 1, 2, 16)]
-reaches = [(41, 0, 33), (81, 0, 40), (5, 0, 1), (33, 5), (1, 0)]
-print(json.dumps([difference(*shape, reach) for shape, own in zip(shapes, reaches) for reach in own]))
+print(json.dumps([difference(*shape, reach) for shape in shapes for reach in (shape[2], 0, 1, 5, 33, 40)]))
 """
 
 LATE = """
