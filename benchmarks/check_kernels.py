@@ -25,7 +25,7 @@ def attention() -> None:
             (wanted,) = torch.autograd.grad(judge, exact, above.float())
             errors = [float((a.float() - b).norm() / b.norm()) for a, b in ((mixed, judge), (gradient, wanted))]
             with torch.no_grad():
-                means = (above.float() * mixed.float()).sum(-1).transpose(1, 2).contiguous()
+                means = short_attention.means(mixed, above)
                 kept = (parts, bias, means, short_attention._attend(parts, bias, reach)[1])
                 runs = (
                     lambda p=parts, b=bias, r=reach: short_attention._attend(p, b, r),

@@ -77,10 +77,15 @@ def _remember(ctx, inputs: tuple[Tensor, Tensor, int], output: tuple[Tensor, Ten
 
 def _differentiate(ctx, above: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None]:
     parts, bias, mixed, sums = ctx.saved_tensors
-    # How much a token's result weighs in the loss: what its weights' gradients have in common.
-    means = (above.float() * mixed.float()).sum(-1).transpose(1, 2).contiguous()
-    gradient, tile_sums = _attend_backward(parts, bias, means, sums, above.contiguous(), ctx.reach)
+    gradient, tile_sums = _attend_backward(parts, bias, means(mixed, above), sums, above.contiguous(), ctx.reach)
     return gradient, tile_sums.view(len(bias), -1, *bias.shape[1:]).sum(1).to(bias.dtype), None
+
+
+def means(
+    mixed: Float[Tensor, "sequences length heads width"], above: Float[Tensor, "sequences length heads width"]
+) -> Float[Tensor, "sequences heads length"]:
+    """Of the gradients of a token's weights: what they have in common, and the softmax takes away."""
+    return (above.float() * mixed.float()).sum(-1).transpose(1, 2).contiguous()
 
 
 _attend.register_autograd(_differentiate, setup_context=_remember)
