@@ -199,7 +199,8 @@ def main() -> None:
         found = quality(device, options.seeds)
     else:
         found = floors(device, options.precisions, known)
-    stamp = {"provenance": {**known.get("provenance", {}), options.part: runs.provenance(device)}}
+    parts = [f"floors, {name}" for name in options.precisions] if options.part == "floors" else [options.part]
+    stamp = {"provenance": {**known.get("provenance", {}), **dict.fromkeys(parts, runs.provenance(device))}}
     options.out.write_text(json.dumps({**known, **found, **stamp}, indent=1) + "\n")
     print(
         json.dumps({key: value for key, value in found.items() if not key.startswith(("quality", "floors"))}, indent=1)
