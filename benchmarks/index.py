@@ -29,10 +29,13 @@ from algoscope.tasks import UniformSearch
 from algoscope.tasks.search import Search
 from algoscope.training import Member, Settings
 from algoscope.training.bench import measure, rate, usual
+from benchmarks.kernels import kernels
 
 RESULT = Path("results/benchmarks/index.json")
 PUBLISHED = {64: 212_943, 128: 175_559, 256: 146_495, 1024: 113_960, 2048: 103_476}  # queries/s by number of points
 MEMBERS = (1, 3)
+LARGER = 4  # times as many sets in a step, to see whether they cost as much
+LONGEST = 25  # kernels of a step that are told by name
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,24 @@ def training(sizes: Sizes, device: torch.device, seconds: float, members: Sequen
         speeds = {"steps_per_s": found.steps_per_s, "model_steps_per_s": found.model_steps_per_s}
         ours.append({"members": count, **speeds, "compile_s": found.compile_s, "gib": found.gib, "ratios": ratios})
         print(json.dumps(ours[-1], indent=1), flush=True)
+    larger = replace(settings, batch=LARGER * sizes.sets)
+    of_more = measure(sizes.model, [Member(sizes.task)], larger, device, seconds).steps_per_s
     about = {"sets": sizes.sets, "precision": settings.on(device, sizes.task).precision}
-    return {**about, "plain_steps_per_s": plain, "ours": ours}
+    more = {"sets": larger.batch, "steps_per_s": of_more}
+    return {**about, "plain_steps_per_s": plain, "ours": ours, "more_sets": more, **_taken(sizes, settings, device)}
+
+
+def _taken(sizes: Sizes, settings: Settings, device: torch.device) -> dict[str, Any]:
+    """How many kernels a step of one model takes on a GPU, and which take longest."""
+    if device.type != "cuda":
+        return {}
+    found = kernels(sizes.model, [Member(sizes.task)], settings, device)
+    longest = [{"name": kernel.name[:80], "calls": kernel.calls, "us": kernel.us} for kernel in found[:LONGEST]]
+    return {
+        "kernels": sum(kernel.calls for kernel in found),
+        "us": sum(kernel.us for kernel in found),
+        "longest": longest,
+    }
 
 
 def _plain(sizes: Sizes, device: torch.device, from_host: bool) -> Callable[[], None]:

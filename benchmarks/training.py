@@ -11,7 +11,6 @@ import argparse
 import dataclasses
 import json
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +24,7 @@ from algoscope.training import Member, Settings
 from algoscope.training.bench import Speed, measure, measure_usual
 from algoscope.training.engine import prepare
 from algoscope.training.population import Population
+from benchmarks.kernels import by_kind, kernels
 from benchmarks.peers import Peers, ceilings
 
 RESULT = Path("results/benchmarks/training.json")
@@ -92,34 +92,8 @@ def shares(found: Speed, limits: dict[str, float], settings: Settings, device: t
         "members": found.members,
         "share_of_bf16_peak": flops * per_s / limits["tflops"] / 1e12,
         "share_of_bandwidth": moved * per_s / limits["terabytes_per_s"] / 1e12,
-        "time_by_kernel": profile(found.members, settings, device),
+        "time_by_kernel": by_kind(kernels(MODEL, population(found.members), settings, device)),
     }
-
-
-KERNELS = {  # what a kernel's name tells about its purpose; the first that fits
-    "attention": ("attention",),
-    "optimizer": ("vector_norm", "lerp"),
-    "gelu": ("gelu", "sigmoid"),
-    "norms and residuals": ("layer_norm",),
-    "matrix products": ("nvjet", "gemm", "cutlass", "splitK", "products"),
-}
-
-
-def profile(members: int, settings: Settings, device: torch.device) -> dict[str, float]:
-    """Shares of the time of a step by kind of kernel."""
-    from torch.profiler import ProfilerActivity
-
-    trained = Population(MODEL, population(members), settings, device)
-    prepare(trained)
-    with torch.profiler.profile(activities=[ProfilerActivity.CUDA]) as found:
-        for _ in range(3):
-            trained.step()
-        torch.cuda.synchronize()
-    spent: Counter[str] = Counter()
-    for event in found.key_averages():
-        kinds = (kind for kind, marks in KERNELS.items() if any(mark in event.key for mark in marks))
-        spent[next(kinds, "other")] += event.self_device_time_total
-    return {kind: share / spent.total() for kind, share in spent.most_common()}
 
 
 class Quality:

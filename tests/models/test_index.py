@@ -295,6 +295,15 @@ def test_folds_make_a_gray_code_of_signs():
     assert turns == [turns[0], not turns[0]] * 4  # each cell is run through the other way round
 
 
+def test_a_fold_is_where_the_mean_of_a_set_is():
+    """So it halves a set evenly wherever that lies, and a constant that is added to the numbers changes nothing."""
+    numbers = torch.randn(4, 33, 3, dtype=torch.float64)
+    moved = numbers + torch.tensor([0.0, 5.0, -7.0])
+    torch.testing.assert_close(folded(moved), folded(numbers))
+    above = folded(moved).sign() == (moved[..., 2] - moved[..., 2].mean(-1, keepdim=True)).sign()
+    assert bool(above.all())
+
+
 def test_without_folds_a_score_is_the_number_itself():
     numbers = torch.randn(3, 5, 1)
     assert torch.equal(folded(numbers), numbers[..., 0])

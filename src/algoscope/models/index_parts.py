@@ -37,16 +37,16 @@ class Sort(nn.Module):
 
 
 def folded(numbers: Float[Tensor, "*batch points folds_and_one"]) -> Float[Tensor, "*batch points"]:
-    """The first number, folded by each of the others: those with the one sign keep their order, those with the other
-    come behind them in reverse. That is a Gray code whose digits are the signs, the last of them the first digit, so
-    neighbors in the order are neighbors in space.
+    """The first number, folded by each of the others: points above its mean keep their order, those below come behind
+    them in reverse. That is a Gray code whose digits are the sides, the last of them the first digit, so neighbors in
+    the order are neighbors in space. It is the mean of the set, so that most sets are halved, and a query knows where.
     """
     first, *others = numbers.unbind(-1)
     if not others:
         return first
     value = first.tanh()
     for other in others:
-        value = (STEEP * other).tanh() * (1 - value) / 2
+        value = (STEEP * (other - other.mean(-1, keepdim=True))).tanh() * (1 - value) / 2
     return SPREAD * value
 
 
