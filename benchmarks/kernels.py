@@ -1,6 +1,6 @@
 """Which kernels a step of training takes on a GPU, and for how long."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,8 +43,8 @@ def kernels(model: Model, members: Sequence[Member], settings: Settings, device:
 
 def by_kind(found: Sequence[Kernel]) -> dict[str, float]:
     """Shares of the time of a step."""
-    spent: Counter[str] = Counter()
+    spent, total = defaultdict[str, float](float), sum(kernel.us for kernel in found)
     for kernel in found:
         kinds = (kind for kind, marks in KINDS.items() if any(mark in kernel.name for mark in marks))
-        spent[next(kinds, "other")] += kernel.us
-    return {kind: share / spent.total() for kind, share in spent.most_common()}
+        spent[next(kinds, "other")] += kernel.us / total
+    return dict(sorted(spent.items(), key=lambda kind: -kind[1]))
