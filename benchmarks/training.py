@@ -3,6 +3,7 @@
     python -m benchmarks.training speed      speeds, compilation, memory, where the time goes
     python -m benchmarks.training quality    seconds to an error of 1e-3 and of 3e-4, one seed after another
     python -m benchmarks.training floors     the error in bf16, tf32 and fp32 after equal steps
+    python -m benchmarks.training whole      seconds of `ag.train`, with all that it writes on the way
 
 Each writes its part of results/benchmarks/training.json, with its provenance, and leaves the other parts as they are.
 """
@@ -10,6 +11,7 @@ Each writes its part of results/benchmarks/training.json, with its provenance, a
 import argparse
 import dataclasses
 import json
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +22,7 @@ from torch.func import functional_call
 from algoscope import runs
 from algoscope.models import Transformer
 from algoscope.tasks import LinearRegression
-from algoscope.training import Member, Settings
+from algoscope.training import Member, Settings, train
 from algoscope.training.bench import Speed, measure, measure_usual
 from algoscope.training.engine import prepare
 from algoscope.training.population import Population
@@ -157,9 +159,17 @@ def floors(device: torch.device, precisions: list[str], known: dict[str, Any]) -
     return {"floors": found}
 
 
+def whole(device: torch.device) -> dict[str, Any]:
+    """Seed 0 as a user trains it: looks at the device, metrics, and a checkpoint every thousand steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = train(TASK, MODEL, STEPS, out=folder, device=device, progress=False)
+        size = runs.Folder(run.path).state.stat().st_size
+    return {"whole": {"steps": STEPS, "seconds_with_compilation": run.seconds, "checkpoint_mb": size / 1e6}}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["speed", "quality", "floors"])
+    parser.add_argument("part", choices=["speed", "quality", "floors", "whole"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--precisions", nargs="+", default=["tf32", "fp32"])
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement of speed")
@@ -171,6 +181,8 @@ def main() -> None:
         found = speed(device, options.seconds)
     elif options.part == "quality":
         found = quality(device, options.seeds)
+    elif options.part == "whole":
+        found = whole(device)
     else:
         found = floors(device, options.precisions, known)
     parts = [f"floors, {name}" for name in options.precisions] if options.part == "floors" else [options.part]

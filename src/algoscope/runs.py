@@ -27,6 +27,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 CHECKSUM = "sha256"
+TEMPORARY = ".unfinished-"  # how names of files begin that are being written
 CONTROLS = Path(__file__).parents[2] / "results/controls/controls.json"  # in the repository; in a package beside us
 
 
@@ -85,7 +86,7 @@ class Folder:
 
     @property
     def finished(self) -> bool:
-        return self.summary.exists()
+        return self.summary.exists() and self.model.exists()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -96,6 +97,8 @@ class Folder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise RunError(f"{self.path} is being written by another process; wait for it or stop it") from None
+            for unfinished in self.path.glob(f"{TEMPORARY}*"):  # of a writer that was killed
+                unfinished.unlink(missing_ok=True)
             yield
 
 
@@ -157,6 +160,15 @@ def write_text(path: Path, text: str) -> None:
     _write(path, text.encode())
 
 
+def append_text(path: Path, text: str) -> None:
+    """Lines of which the last may be cut off where a disk is full; who reads them goes by the last checkpoint."""
+    try:
+        with path.open("a") as file:
+            file.write(text)
+    except OSError as problem:
+        raise RunError(f"{path} could not be written ({problem.strerror}); the last checkpoint is untouched") from None
+
+
 def write_json(path: Path, value: object) -> None:
     write_text(path, json.dumps(value, indent=2) + "\n")
 
@@ -216,7 +228,7 @@ def provenance(device: torch.device) -> dict[str, str]:
 
 def _write(path: Path, content: bytes) -> None:
     """Whole or not at all; a failure leaves the older file, and nothing else."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f"{TEMPORARY}{path.name}.{os.getpid()}")
     try:
         with temporary.open("wb") as file:
             file.write(content)

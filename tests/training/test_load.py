@@ -59,8 +59,11 @@ def test_weights_kept_on_the_way_are_those_of_a_shorter_run(tmp_path):
         for i in range(2):
             found, wanted = ag.load(whole, i, step=step).state_dict(), ag.load(part, i).state_dict()
             assert all(torch.equal(found[name], wanted[name]) for name in wanted)
-    with pytest.raises(ValueError, match="step must be one that was kept, 4, 7, got 5"):
+    with pytest.raises(ValueError, match="step must be one that was kept, 4, 7 or 10 of the last checkpoint, got 5"):
         ag.load(whole, step=5)
+    for i in range(2):  # the last checkpoint is the end
+        found, wanted = ag.load(whole, i, step=10).state_dict(), ag.load(whole, i).state_dict()
+        assert all(torch.equal(found[name], wanted[name]) for name in wanted)
     with pytest.raises(ValueError, match="keep must name steps up to steps = 10, got 11"):
         trained(10, keep=(11,))
 
@@ -143,6 +146,11 @@ def test_what_is_not_a_finished_run_is_named(tmp_path):
         ag.load(path, member=2)
     runs.Folder(path).model.unlink()
     with pytest.raises(runs.RunError, match="is not finished: train with the same arguments again"):
+        ag.load(path)
+    assert run(tmp_path).path == path  # as it says
+    ag.load(path)
+    runs.Folder(path).summary.write_text('{"final": []}')
+    with pytest.raises(runs.RunError, match=r"summary.json is damaged: it is not about 2 members"):
         ag.load(path)
 
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -191,6 +192,50 @@ def test_a_full_disk_leaves_the_older_checkpoint(tmp_path, monkeypatch):
     assert not list(folder.path.glob(".*"))
 
 
+@pytest.mark.parametrize("what", ["metrics", "checkpoint"])
+def test_a_disk_that_is_full_in_the_middle_of_training_leaves_what_was_good(tmp_path, what):
+    """The system itself says that there is no space: files are directed to a device that is always full."""
+
+    def fill(records: list[dict[str, float]]) -> None:
+        if records[0]["step"] == 30:
+            (folder,) = map(runs.Folder, tmp_path.iterdir())
+            good.append(folder.state.read_bytes())
+            if what == "metrics":
+                folder.metrics.rename(tmp_path.with_suffix(".before"))
+            name = folder.metrics if what == "metrics" else folder.state.with_name(f"{writing}{os.getpid()}")
+            name.symlink_to("/dev/full")
+
+    good, writing = list[bytes](), f"{runs.TEMPORARY}state.safetensors."
+    file = {"metrics": "metrics.jsonl", "checkpoint": "state.safetensors"}[what]
+    with pytest.raises(
+        runs.RunError, match=rf"{file} could not be written .No space left on device.; the .* untouched"
+    ):
+        small(tmp_path, steps=60, progress=fill)
+    (folder,) = map(runs.Folder, tmp_path.iterdir())
+    assert folder.state.read_bytes() == good[0]
+    if what == "metrics":
+        tmp_path.with_suffix(".before").replace(folder.metrics)
+    assert content(small(tmp_path, steps=60)) == content(small(tmp_path / "straight", steps=60))
+
+
+def test_what_a_killed_writer_left_is_cleared_away(tmp_path):
+    folder = interrupted(tmp_path)
+    left = folder.path / f"{runs.TEMPORARY}state.safetensors.12345"
+    left.write_bytes(b"half")
+    small(tmp_path, steps=60)
+    assert not left.exists()
+
+
+def test_a_run_that_goes_on_with_other_threads_says_so(tmp_path):
+    folder = interrupted(tmp_path)
+    begun = json.loads(folder.environment.read_text())
+    folder.environment.write_text(json.dumps(begun | {"threads": 99, "torch": "1.0"}))
+    with pytest.warns(
+        UserWarning, match=r"was begun with torch 1.0, now .*; threads 99, now \d+: it may end with other"
+    ):
+        small(tmp_path, steps=60)
+
+
 def test_a_folder_has_one_writer_at_a_time(tmp_path):
     folder = interrupted(tmp_path)
     with folder.writing(), pytest.raises(runs.RunError, match="is being written by another process"):
@@ -199,8 +244,41 @@ def test_a_folder_has_one_writer_at_a_time(tmp_path):
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path):
     settings = {"batch": 4, "warmup": 0, "log_every": 5, "checkpoint_every": 5, "curriculum": None}
-    with pytest.raises(Diverged, match=r"the loss was not finite at step \d+: lower learning_rate, or raise warmup"):
+    with pytest.raises(Diverged, match=r"the loss was not finite at step \d+: .*, or raise warmup; there is no check"):
         ag.train(TASK, MODEL, 200, learning_rate=1e30, out=tmp_path, device="cpu", **settings)
+    late = settings | {"weight_decay": 3.0, "schedule": "constant"}  # at a rate of 1 weights double with each step
+    with pytest.raises(
+        Diverged, match=r"the last good checkpoint is (.*)state.safetensors: ag.load\(.*, step=(\d+)\)"
+    ) as told:
+        ag.train(TASK, MODEL, 200, learning_rate=1.0, out=tmp_path / "late", device="cpu", **late)
+    (path,) = (tmp_path / "late").iterdir()
+    state, _ = runs.read_tensors(runs.Folder(path).state)
+    assert int(state["step"]) > 0
+    assert bool(state["parameters"].isfinite().all())
+    with pytest.raises(runs.RunError, match="is not finished"):
+        ag.load(path)
+    good = ag.load(path, step=int(state["step"]))
+    assert f"step={int(state['step'])}" in str(told.value)
+    assert all(bool(weight.isfinite().all()) for weight in good.parameters())
+
+
+def test_weights_that_are_not_finite_are_neither_kept_nor_handed_out(tmp_path):
+    """One step can be so long that no number holds the weights, while the loss, from before, is fine."""
+    settings = {"batch": 4, "warmup": 0, "log_every": 1, "checkpoint_every": 1, "curriculum": None}
+    for steps in (1, 3):
+        with pytest.raises(Diverged, match="there is no checkpoint yet"):
+            ag.train(TASK, MODEL, steps, learning_rate=1e39, out=tmp_path, device="cpu", **settings)
+    together = ag.train(TASK, MODEL, 2, [0, 1], [1e-3, 1e39], tmp_path / "two", "cpu", **settings)
+    assert together.final[0]["stopped_at"] == -1
+    with pytest.raises(runs.RunError, match=r"member 1 of .* has not learned"):
+        ag.load(together.path, member=1)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_what_is_no_model_is_refused(tmp_path):
+    name: Any = "transformer"
+    with pytest.raises(ValueError, match=r"model must be one such as Transformer.*, got 'transformer'"):
+        ag.train(TASK, name, 10, out=tmp_path)
 
 
 def test_lists_of_different_lengths_are_refused(tmp_path):

@@ -122,6 +122,7 @@ def test_recurrent_networks_take_turns():
         ({"steps": 5, "warmup": 5}, "warmup must be less than steps = 5, got 5"),
         ({"steps": 5, "betas": (1.0, 0.99)}, "betas must be two numbers from 0 up to but not 1"),
         ({"steps": 5, "compile": "yes"}, "compile must be True, False or None"),
+        ({"steps": 5, "keep": 5}, "keep must be a tuple of steps, got 5"),
         ({"steps": 5, "curriculum": False}, "curriculum must be a Curriculum or None"),
         ({"steps": 5, "precision": "fp8"}, "precision must be one of 'auto', 'bf16', 'tf32', 'fp32', 'fp64'"),
         (

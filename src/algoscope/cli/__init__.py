@@ -39,8 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ValueError, OSError) as problem:
         print(f"algoscope: {problem}", file=sys.stderr)
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        print("\nalgoscope: stopped", file=sys.stderr)
+    except KeyboardInterrupt as told:
+        saved = f"; {told} is saved, and the same command goes on from there" if told.args else ""
+        print(f"\nalgoscope: stopped{saved}", file=sys.stderr)
         raise SystemExit(130) from None
 
 

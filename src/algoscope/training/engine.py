@@ -27,7 +27,7 @@ def prepare(population: Population) -> Callable[[], None]:
         _compile(population)
     before = {name: tensor.clone() for name, tensor in population.state.tensors().items()}
     draws = [generator.get_state() for generator in population.generators]
-    with _tf32(settings.precision == "tf32"), _compilers(population.layout.late):
+    with _products(settings.precision), _compilers(population.layout.late):
         if on_gpu:
             advance = _record(population)
         else:
@@ -82,11 +82,15 @@ def _record(population: Population) -> Callable[[], None]:
 
 
 @contextlib.contextmanager
-def _tf32(wanted: bool) -> Iterator[None]:
-    """Products of 32-bit numbers with 10 bits of mantissa, or with all; a recorded step keeps the choice."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if wanted else "highest")
+def _products(precision: str) -> Iterator[None]:
+    """Products of 32-bit numbers with 10 bits of mantissa in tf32, and else with all; a recorded step keeps the choice.
+    In bf16 an LSTM, which has no form in 16 bits here, takes 10 as well.
+    """
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = precision in ("bf16", "tf32")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]

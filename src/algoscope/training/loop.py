@@ -5,12 +5,14 @@ time; killed, it goes on from the last checkpoint.
 """
 
 import contextlib
+import functools
 import json
 import math
 import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,6 +93,8 @@ def train_population(
     progress: Progress | bool | None = None,
 ) -> Run:
     """Trains the members side by side, in one folder."""
+    if not isinstance(model, Model):
+        raise ValueError(f"model must be one such as Transformer(layers=2), got {model!r}")
     check_members(members)
     chosen = arguments.device(device)
     settings = settings.on(chosen, members[0].task)
@@ -120,12 +124,23 @@ class _Clock:
 
 
 def _check_device(folder: runs.Folder, device: torch.device) -> None:
-    """Notes where a run begins; it goes on only where random numbers are made the same way."""
+    """Notes where a run begins; it goes on only where random numbers are made the same way, and says so where sums may
+    be rounded in another way.
+    """
+    now = runs.provenance(device) | {"threads": torch.get_num_threads() if device.type == "cpu" else 0}
     if not folder.environment.exists():
-        runs.write_json(folder.environment, runs.provenance(device))
-    begun = str(runs.read_json(folder.environment, ["device"])["device"]).partition(" ")[0]
+        runs.write_json(folder.environment, now)
+    then = runs.read_json(folder.environment, ["device"])
+    begun = str(then["device"]).partition(" ")[0]
     if begun != device.type:
         raise runs.RunError(f"{folder.path} was begun on {begun} and cannot go on on {device.type}")
+    other = [
+        f"{name} {then[name]}, now {now[name]}"
+        for name in ("torch", "threads")
+        if then.get(name, now[name]) != now[name]
+    ]
+    if other:
+        warnings.warn(f"{folder.path} was begun with {'; '.join(other)}: it may end with other bits", stacklevel=2)
 
 
 def _go_on(
@@ -145,21 +160,20 @@ def _go_on(
             advance()
             if step % settings.log_every == 0 or step == settings.steps:
                 records = _look(population, step)
-                with folder.metrics.open("a") as file:
-                    file.write("".join(json.dumps(record) + "\n" for record in records))
+                runs.append_text(folder.metrics, "".join(json.dumps(record) + "\n" for record in records))
                 show(records)
                 _stop_if_lost(population, folder)
             if step in settings.keep:
                 runs.write_tensors(folder.kept(step), _weights(population))
             if step % settings.checkpoint_every == 0 or step == settings.steps:
                 _checkpoint(folder, population, clock)
-            stop_if_told(lambda: _checkpoint(folder, population, clock))
+            stop_if_told(functools.partial(_checkpoint, folder, population, clock), f"{folder.path} after step {step}")
     runs.write_tensors(folder.model, _weights(population))
     runs.write_json(folder.summary, {"steps": settings.steps, "final": _look(population, settings.steps)})
 
 
 @contextlib.contextmanager
-def _listening() -> Iterator[Callable[[Callable[[], None]], None]]:
+def _listening() -> Iterator[Callable[[Callable[[], None], str], None]]:
     """A function that does a last thing and stops the program, if it was told to stop; told twice, it stops at once."""
     told: list[int] = []
 
@@ -168,10 +182,10 @@ def _listening() -> Iterator[Callable[[Callable[[], None]], None]]:
             raise KeyboardInterrupt
         told.append(number)
 
-    def stop_if_told(last: Callable[[], None]) -> None:
+    def stop_if_told(last: Callable[[], None], where: str) -> None:
         if told:
             last()
-            raise KeyboardInterrupt if told[0] == signal.SIGINT else SystemExit(128 + told[0])
+            raise KeyboardInterrupt(where) if told[0] == signal.SIGINT else SystemExit(128 + told[0])
 
     alone = threading.current_thread() is not threading.main_thread()  # only the main thread hears signals
     before = {} if alone else {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -228,14 +242,19 @@ def finite(number: float) -> float | None:
 
 
 def _stop_if_lost(population: Population, folder: runs.Folder) -> None:
+    population.state.stop_lost()
     stopped = population.state.stopped_at.tolist()
     if all(step >= 0 for step in stopped):
-        kept = f"the last good checkpoint is {folder.state}" if folder.state.exists() else "there is no checkpoint yet"
+        kept = "there is no checkpoint yet"
+        if folder.state.exists():
+            good = int(runs.read_tensors(folder.state)[0]["step"])
+            kept = f"the last good checkpoint is {folder.state}: ag.load({str(folder.path)!r}, step={good})"
         advice = "lower learning_rate, or raise warmup"
         raise Diverged(f"the loss was not finite at step {min(stopped)}: {advice}; {kept}")
 
 
 def _checkpoint(folder: runs.Folder, population: Population, clock: _Clock) -> None:
+    _stop_if_lost(population, folder)
     draws = {_generator(i): generator.get_state() for i, generator in enumerate(population.generators)}
     runs.write_tensors(folder.state, {**population.state.tensors(), **draws})
     clock.write()

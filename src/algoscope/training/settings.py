@@ -97,6 +97,8 @@ class Settings:
         arguments.integer("checkpoint_every", self.checkpoint_every, 1)
         if self.checkpoint_every % self.log_every:
             raise ValueError(f"checkpoint_every must be a multiple of log_every = {self.log_every}")
+        if not isinstance(self.keep, tuple | list):
+            raise ValueError(f"keep must be a tuple of steps, got {self.keep!r}")
         for step in self.keep:
             arguments.integer("keep", step, 1)
             if step > self.steps:

@@ -34,6 +34,11 @@ class State:
             errors=torch.zeros_like(history),
         )
 
+    def stop_lost(self) -> None:
+        """Stops members whose weights are not finite: a single step can be too long for any number."""
+        lost = ~self.parameters.sum(1).isfinite() & (self.stopped_at < 0)
+        self.stopped_at.copy_(torch.where(lost, self.step, self.stopped_at))
+
     def tensors(self) -> dict[str, Tensor]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
