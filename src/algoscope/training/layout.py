@@ -68,7 +68,7 @@ class Layout:
         low, high = low_and_high
         return {**_named(low, self.low, Cut.apply if self.late else _split), **_named(high, self.high, _split)}
 
-    def slots(self, network: nn.Module) -> list[tuple[dict[str, Any], str]]:
+    def holders(self, network: nn.Module) -> list[tuple[dict[str, Any], str]]:
         """Where a network looks up each of the tensors: a dictionary and a name."""
         paths = (name.rpartition(".") for name in (*self.low, *self.high))
         return [(network.get_submodule(module)._parameters, name) for module, _, name in paths]

@@ -164,11 +164,11 @@ def _go_on(
                 show(records)
                 _stop_if_lost(population, folder)
             if step in settings.keep:
-                runs.write_tensors(folder.kept(step), _weights(population))
+                runs.write_tensors(folder.kept(step), _named_weights(population))
             if step % settings.checkpoint_every == 0 or step == settings.steps:
                 _checkpoint(folder, population, clock)
             stop_if_told(functools.partial(_checkpoint, folder, population, clock), f"{folder.path} after step {step}")
-    runs.write_tensors(folder.model, _weights(population))
+    runs.write_tensors(folder.model, _named_weights(population))
     runs.write_json(folder.summary, {"steps": settings.steps, "final": _look(population, settings.steps)})
 
 
@@ -286,6 +286,6 @@ def _generator(member: int) -> str:
     return f"generator {member}"
 
 
-def _weights(population: Population) -> dict[str, Tensor]:
+def _named_weights(population: Population) -> dict[str, Tensor]:
     """The weights by name in full precision; those of several members carry a leading axis."""
     return {name: tensor.detach() for name, tensor in population.layout.full(population.state.parameters).items()}

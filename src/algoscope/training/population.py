@@ -39,13 +39,13 @@ class Population:
             self.layout.defer(self.network)
         # Where the network looks its parameters up, and which lie there now. They are tensors cut from the state's rows
         # and no Parameters, so the network is of no use beside this population.
-        self.slots, self.placed = self.layout.slots(self.network), None
+        self.holders, self.placed = self.layout.holders(self.network), None
         self.state = State.fresh(rows, self.layout.muon, settings.log_every)
         self.generators = [stream("training prompts", member.seed, device) for member in members]
         self.power = torch.tensor([member.task.power for member in members], device=device, dtype=settings.dtype)
         rates = torch.tensor([member.learning_rate for member in members], device=device, dtype=torch.float64)
         self.optimizer = Optimizer(rates, self.layout, settings)
-        self.encode, self.score = self.task.encode, score
+        self.encode, self.score = self.task.encode, score  # an engine puts compiled ones in their place
         # Views of the state, which changes in place: they serve all steps. A step that a GPU records makes its own.
         self.weights = None if device.type == "cuda" or self.layout.low else self._weights()
         # What the network is given beside tokens and noise, and how answers are read from what it returns.
@@ -112,6 +112,7 @@ class Population:
         return loss, scores[-1][1]
 
     def _outputs(self, weights: Sequence[Tensor], tokens: Tensor, noise: Tensor | None) -> Tensor:
+        """Of all members at once, or of one after another where their network cannot do that."""
         if len(self.members) == 1 or self.network.side_by_side:
             return self._output(weights, tokens, noise)
         alone = zip(*(part.split(1) for part in weights), strict=True)
@@ -119,9 +120,10 @@ class Population:
         return torch.stack([self._output(*own) for own in zip(alone, tokens, noises, strict=False)])
 
     def _output(self, weights: Sequence[Tensor], tokens: Tensor, noise: Tensor | None) -> Tensor:
+        """The forward pass: the network is handed its weights, unless it has them, and called."""
         given = self.given if noise is None else {**self.given, "noise": noise}
         if weights is not self.placed:  # what functional_call does, without taking them out again
-            for (parameters, name), tensor in zip(self.slots, self.layout.tensors(weights).values(), strict=True):
+            for (parameters, name), tensor in zip(self.holders, self.layout.tensors(weights).values(), strict=True):
                 parameters[name] = tensor
             self.placed = weights
         return self.network(tokens, **given)
