@@ -64,6 +64,11 @@ def test_weights_kept_on_the_way_are_those_of_a_shorter_run(tmp_path):
     for i in range(2):  # the last checkpoint is the end
         found, wanted = ag.load(whole, i, step=10).state_dict(), ag.load(whole, i).state_dict()
         assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+    edited(whole, layers=2)
+    with pytest.raises(
+        runs.RunError, match=r"state.safetensors does not fit its configuration: parameters are .2, \d+."
+    ):
+        ag.load(whole, step=10)
     with pytest.raises(ValueError, match="keep must name steps up to steps = 10, got 11"):
         trained(10, keep=(11,))
 

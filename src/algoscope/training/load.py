@@ -90,7 +90,10 @@ def _after(folder: runs.Folder, found: Configuration, step: int, network: Networ
     if step in found.settings.keep and folder.kept(step).exists():
         return Stored(folder.kept(step), runs.read_tensors(folder.kept(step))[0], stopped)
     if step == last:
-        return Stored(folder.state, Layout(network, False, False).full(state["parameters"]), stopped)
+        layout, rows = Layout(network, False, False), state["parameters"]
+        if rows.shape != (len(found.members), len(layout.row(network))):
+            raise runs.RunError(f"{folder.state} does not fit its configuration: parameters are {list(rows.shape)}")
+        return Stored(folder.state, layout.full(rows), stopped)
     kept = [str(each) for each in found.settings.keep if folder.kept(each).exists()]
     known = " or ".join(filter(None, (", ".join(kept), f"{last} of the last checkpoint" if state else "")))
     raise ValueError(f"step must be one that was kept, {known or 'none'}, got {step!r}")
