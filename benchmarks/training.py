@@ -83,9 +83,8 @@ def shares(found: Speed, limits: dict[str, float], settings: Settings, device: t
     """Which part of the ceilings was reached, and which kernels the time went to."""
     tokens, width, layers = settings.batch * TASK.length, MODEL.width, MODEL.layers
     flops = 6 * layers * tokens * (12 * width**2 + TASK.length * width)  # causal attention: half of the square
-    flops -= (
-        6 * 9 * width**2 * (tokens - settings.batch * TASK.positions)
-    )  # the last block goes on with those that answer
+    silent = tokens - settings.batch * TASK.positions  # those that do not answer leave the last block early
+    flops -= 6 * 9 * width**2 * silent
     # Bytes that the kernels of a block must move for a token, as they are cut: stream in 32 bits, the rest in 16.
     # Forward 80, backward 134 bytes for each unit of width. The optimizer reads and writes 38 bytes a parameter.
     moved = 214 * layers * tokens * width + 38 * 12 * layers * width**2

@@ -64,6 +64,10 @@ def test_weights_kept_on_the_way_are_those_of_a_shorter_run(tmp_path):
     for i in range(2):  # the last checkpoint is the end
         found, wanted = ag.load(whole, i, step=10).state_dict(), ag.load(whole, i).state_dict()
         assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+    runs.Folder(whole).state.rename(tmp_path / "away")
+    with pytest.raises(ValueError, match="step must be one that was kept, 4, 7, got -1"):
+        ag.load(whole, step=-1)
+    (tmp_path / "away").rename(runs.Folder(whole).state)
     edited(whole, layers=2)
     with pytest.raises(
         runs.RunError, match=r"state.safetensors does not fit its configuration: parameters are .2, \d+."

@@ -36,8 +36,8 @@ class Index(Model):
     Look-ups `before` the last read "all" places or "slots" alone, whose use is else learned late.
 
     A score begins as a nearly linear function of the point, and in many dimensions stays one: an order along a single
-    direction. With `folds` it is a number that is folded so many times, each time where another direction says so, and
-    the order winds through space.
+    direction. With `folds` it is a number that is folded so many times, each time on one side of the set's mean along
+    another direction, and the order winds through space.
 
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up

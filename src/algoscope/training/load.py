@@ -89,7 +89,7 @@ def _after(folder: runs.Folder, found: Configuration, step: int, network: Networ
     stopped, last = state["stopped_at"].tolist() if state else [-1] * len(found.members), int(state.get("step", -1))
     if step in found.settings.keep and folder.kept(step).exists():
         return Stored(folder.kept(step), runs.read_tensors(folder.kept(step))[0], stopped)
-    if step == last:
+    if state and step == last:
         layout, rows = Layout(network, False, False), state["parameters"]
         if rows.shape != (len(found.members), len(layout.row(network))):
             raise runs.RunError(f"{folder.state} does not fit its configuration: parameters are {list(rows.shape)}")
