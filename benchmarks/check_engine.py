@@ -17,7 +17,6 @@ from algoscope.training import Curriculum, Member, Settings, train_population
 from algoscope.training.loop import Record
 
 CLOSE = 0.01  # of the losses of a model in a population and alone: in 16 bits sums are rounded in another order
-SORTED = 0.05  # the same, where points are sorted by what was rounded: neighbors change places, and training its course
 SMALL = Transformer(layers=2, heads=2, width=32)
 REGRESSION = LinearRegression(dim=8, examples=12, noise=0.1)
 SOME, MIXED, FIXED = (
@@ -53,7 +52,7 @@ def main() -> None:
         together, alone = (run_twice(model, chosen, settings) for chosen in (members, members[1:2]))
         losses = [float(found["loss"] or math.nan) for found in (together[1], alone[0])]
         print(f"{name}: same bits, loss in the population {losses[0]:.5f}, alone {losses[1]:.5f}", flush=True)
-        assert math.isclose(*losses, rel_tol=SORTED if isinstance(model, Index) else CLOSE), name
+        assert math.isclose(*losses, rel_tol=CLOSE), name
 
 
 def run_twice(model: Model, members: list[Member], settings: Settings) -> list[Record]:
