@@ -6,6 +6,7 @@
     python -m benchmarks.training whole      seconds of `ag.train`, with all that it writes on the way
 
 Each writes its part of results/benchmarks/training.json, with its provenance, and leaves the other parts as they are.
+Several that are named after one another are one run.
 """
 
 import argparse
@@ -168,28 +169,29 @@ def whole(device: torch.device) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["speed", "quality", "floors", "whole"])
+    parser.add_argument("parts", nargs="+", choices=["speed", "quality", "floors", "whole"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--precisions", nargs="+", default=["tf32", "fp32"])
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement of speed")
     parser.add_argument("--out", type=Path, default=RESULT)
     options = parser.parse_args()
     device = torch.device("cuda")
-    known = json.loads((options.out if options.out.exists() else RESULT).read_text()) if RESULT.exists() else {}
-    if options.part == "speed":
-        found = speed(device, options.seconds)
-    elif options.part == "quality":
-        found = quality(device, options.seeds)
-    elif options.part == "whole":
-        found = whole(device)
-    else:
-        found = floors(device, options.precisions, known)
-    parts = [f"floors, {name}" for name in options.precisions] if options.part == "floors" else [options.part]
-    stamp = {"provenance": {**known.get("provenance", {}), **dict.fromkeys(parts, runs.provenance(device))}}
-    options.out.write_text(json.dumps({**known, **found, **stamp}, indent=1) + "\n")
-    print(
-        json.dumps({key: value for key, value in found.items() if not key.startswith(("quality", "floors"))}, indent=1)
-    )
+    for part in options.parts:
+        written = options.out if options.out.exists() else RESULT
+        known = json.loads(written.read_text()) if written.exists() else {}
+        if part == "speed":
+            found = speed(device, options.seconds)
+        elif part == "quality":
+            found = quality(device, options.seeds)
+        elif part == "whole":
+            found = whole(device)
+        else:
+            found = floors(device, options.precisions, known)
+        names = [f"floors, {name}" for name in options.precisions] if part == "floors" else [part]
+        stamp = {"provenance": {**known.get("provenance", {}), **dict.fromkeys(names, runs.provenance(device))}}
+        options.out.write_text(json.dumps({**known, **found, **stamp}, indent=1) + "\n")
+        told = {key: value for key, value in found.items() if not key.startswith(("quality", "floors"))}
+        print(json.dumps(told, indent=1), flush=True)
 
 
 if __name__ == "__main__":
