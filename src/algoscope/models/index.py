@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.models.encoder import check_picture, encoder
-from algoscope.models.index_parts import NEVER, Answer, Look, Sort, Visit, folded, of_each, sorted_by, waves
+from algoscope.models.index_parts import NEVER, Answer, Look, Sort, Visit, of_each, scores_of, sorted_by, waves
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 from algoscope.models.transformer import Block, Transformer, added
 
@@ -189,7 +189,7 @@ class IndexNetwork(Network):
             stream = block(*stream)
         state = self.norm(added(*stream))
         slots = points[..., :0, :] if self.write is None else self.write(state[..., self.points :, :])
-        return folded(self.read_out(state[..., : self.points, :])), slots
+        return scores_of(self.read_out(state[..., : self.points, :])), slots
 
     def lookups(
         self,

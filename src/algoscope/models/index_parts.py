@@ -13,6 +13,7 @@ TINY = 1e-20  # keeps the logarithm of a number between 0 and 1 finite
 NEVER = -1e9  # the logarithm of a weight of zero, but finite
 FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
 STEEP, SPREAD = 3.0, 3.0  # of a fold; of scores that are folded, so that they are as far apart as others
+SAME = 1e-6  # a variance so small is that of points that are all the same
 FINE = 1000.0  # differences from one part in so many on are seen on a logarithmic scale
 
 
@@ -36,17 +37,23 @@ class Sort(nn.Module):
         return order, (-apart / self.softness).softmax(-1)
 
 
-def folded(numbers: Float[Tensor, "*batch points folds_and_one"]) -> Float[Tensor, "*batch points"]:
-    """The first number, folded by each of the others: points above its mean keep their order, those below come behind
-    them in reverse. That is a Gray code whose digits are the sides, the last of them the first digit, so neighbors in
-    the order are neighbors in space. It is the mean of the set, so that most sets are halved, and a query knows where.
+def scores_of(numbers: Float[Tensor, "*batch points folds_and_one"]) -> Float[Tensor, "*batch points"]:
+    """By which points are sorted: the first number, folded by each of the others.
+
+    Points above the mean of another number keep their order, those below come behind them in reverse. That is a Gray
+    code whose digits are the sides, the last of them the first digit, so neighbors in the order are neighbors in space.
+
+    Numbers are standardized over the set. Orders do not depend on their scale, but soft sorts do, and folds: where
+    numbers grow both become hard, what is left of their gradient is noise, and sooner or later the order is lost.
     """
-    first, *others = numbers.unbind(-1)
+    apart = numbers - numbers.mean(-2, keepdim=True)
+    spread = (apart.square().mean(-2, keepdim=True) + SAME).sqrt()
+    first, *others = (apart / spread).unbind(-1)
     if not others:
         return first
     value = first.tanh()
     for other in others:
-        value = (STEEP * (other - other.mean(-1, keepdim=True))).tanh() * (1 - value) / 2
+        value = (STEEP * other).tanh() * (1 - value) / 2
     return SPREAD * value
 
 
