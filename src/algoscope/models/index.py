@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.models.encoder import check_picture, encoder
-from algoscope.models.index_parts import NEVER, Answer, Look, Sort, Visit, of_each, scores_of, sorted_by, waves
+from algoscope.models.index_parts import NEVER, Answer, Look, Score, Sort, Visit, of_each, sorted_by, waves
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 from algoscope.models.transformer import Block, Transformer, added
 
@@ -36,8 +36,8 @@ class Index(Model):
     Look-ups `before` the last read "all" places or "slots" alone, whose use is else learned late.
 
     A score begins as a nearly linear function of the point, and in many dimensions stays one: an order along a single
-    direction. With `folds` it is a number that is folded so many times, each time on one side of the set's mean along
-    another direction, and the order winds through space.
+    direction. With `folds` the order is folded so many times: each halves all parts of the set once more, along another
+    direction, and turns every second part round, so that the order winds through space.
 
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up
@@ -135,7 +135,8 @@ class IndexNetwork(Network):
         self.blocks = nn.ModuleList([*blocks, *askers])
         # Without a bias a norm leaves the direction of a point alone, of a number its sign: orders then break at zero.
         draw_normal(self.read_in.bias, 1 / math.sqrt(inputs), generator)
-        self.sort, self.visit = Sort(model.softness), Visit(points, Look(model.temperature, model.noisy), model.before)
+        self.score, self.sort = Score(), Sort(model.softness)
+        self.visit = Visit(points, Look(model.temperature, model.noisy), model.before)
         self.answer, self.scored = Answer(points, model.answer), model.lookups if model.answer == "each" else 1
         self.columns = [model.lookups, inputs, *[entry] * (model.lookups - 1) * model.adaptive]  # of a shared network
         self.noise = (model.lookups, queries, places)
@@ -189,7 +190,7 @@ class IndexNetwork(Network):
             stream = block(*stream)
         state = self.norm(added(*stream))
         slots = points[..., :0, :] if self.write is None else self.write(state[..., self.points :, :])
-        return scores_of(self.read_out(state[..., : self.points, :])), slots
+        return self.score(self.read_out(state[..., : self.points, :])), slots
 
     def lookups(
         self,

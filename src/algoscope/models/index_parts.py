@@ -12,7 +12,7 @@ from algoscope.models.transformer import INITIAL
 TINY = 1e-20  # keeps the logarithm of a number between 0 and 1 finite
 NEVER = -1e9  # the logarithm of a weight of zero, but finite
 FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
-STEEP, SPREAD = 3.0, 3.0  # of a fold; of scores that are folded, so that they are as far apart as others
+STEEP, SPREAD = 20.0, 3.0  # of a fold; of scores that are folded, so that they are as far apart as others
 SAME = 1e-6  # a variance so small is that of points that are all the same
 FINE = 1000.0  # differences from one part in so many on are seen on a logarithmic scale
 
@@ -37,24 +37,36 @@ class Sort(nn.Module):
         return order, (-apart / self.softness).softmax(-1)
 
 
-def scores_of(numbers: Float[Tensor, "*batch points folds_and_one"]) -> Float[Tensor, "*batch points"]:
-    """By which points are sorted: the first number, folded by each of the others.
+class Score(nn.Module):
+    """By which points are sorted: the first of the numbers that each has, folded by the others.
 
-    Points above the mean of another number keep their order, those below come behind them in reverse. That is a Gray
-    code whose digits are the sides, the last of them the first digit, so neighbors in the order are neighbors in space.
-
-    Numbers are standardized over the set. Orders do not depend on their scale, but soft sorts do, and folds: where
-    numbers grow both become hard, what is left of their gradient is noise, and sooner or later the order is lost.
+    Numbers are standardized over the set. Orders do not depend on their scale, but the gradients of soft sorts and of
+    folds do: where numbers grow these become steps, gradients noise, and sooner or later the order is lost.
     """
-    apart = numbers - numbers.mean(-2, keepdim=True)
-    spread = (apart.square().mean(-2, keepdim=True) + SAME).sqrt()
-    first, *others = (apart / spread).unbind(-1)
-    if not others:
-        return first
-    value = first.tanh()
-    for other in others:
-        value = (STEEP * other).tanh() * (1 - value) / 2
-    return SPREAD * value
+
+    def forward(self, numbers: Float[Tensor, "*batch points folds_and_one"]) -> Float[Tensor, "*batch points"]:
+        apart = numbers - numbers.mean(-2, keepdim=True)
+        standard = apart / (apart.square().mean(-2, keepdim=True) + SAME).sqrt()
+        return SPREAD * folded(standard) if standard.shape[-1] > 1 else standard[..., 0]
+
+
+def folded(numbers: Float[Tensor, "*batch points folds_and_one"]) -> Float[Tensor, "*batch points"]:
+    """From −1 to 1: the last number halves the set, and each half is folded by the numbers before it; then the upper
+    half is turned round and put behind the lower one.
+
+    That is a Gray code whose digits are the halves, so neighbors in the order are neighbors in space, as in a k-d tree
+    with other directions. Halves have equal sizes, so that a query knows in which places each begins.
+    """
+    count, last = numbers.shape[-2], numbers[..., -1]
+    if numbers.shape[-1] == 1 or not count:
+        return last.tanh()
+    order = last.argsort(-1)
+    last, half = last.gather(-1, order), count // 2
+    rest = numbers[..., :-1].gather(-2, order[..., None].expand(*order.shape, numbers.shape[-1] - 1))
+    inner = torch.cat((folded(rest[..., :half, :]), folded(rest[..., half:, :])), -1)
+    middle = (last[..., max(half - 1, 0)] + last[..., half]).detach() / 2
+    side = (STEEP * (last - middle[..., None])).tanh()
+    return torch.zeros_like(last).scatter(-1, order, side * (1 - inner) / 2)
 
 
 class Look(nn.Module):
