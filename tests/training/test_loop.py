@@ -274,6 +274,26 @@ def test_weights_that_are_not_finite_are_neither_kept_nor_handed_out(tmp_path):
     assert together.final[0]["stopped_at"] == -1
     with pytest.raises(runs.RunError, match=r"member 1 of .* has not learned"):
         ag.load(together.path, member=1)
+    rare = {**settings, "log_every": 10, "checkpoint_every": 10, "keep": (1, 2)}
+    together = ag.train(TASK, MODEL, 2, [0, 1], [1e-3, 1e39], tmp_path / "kept", "cpu", **rare)
+    for step in (1, 2):
+        assert all(bool(own.isfinite().all()) for own in ag.load(together.path, step=step).parameters())
+        with pytest.raises(runs.RunError, match=r"member 1 of .* has not learned"):
+            ag.load(together.path, member=1, step=step)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"task": "linear-regression"}, r"task must be one such as LinearRegression.*, got 'linear-regression'"),
+        ({"task": LinearRegression}, r"task must be one such as LinearRegression.*, got <class"),
+        ({"learning_rate": "1e-3"}, r"learning_rate must be a finite number > 0, got '1e-3'"),
+    ],
+)
+def test_what_is_no_task_and_no_number_is_refused(arguments, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        ag.train(**({"task": TASK, "model": MODEL, "steps": 10, "out": tmp_path} | arguments))
 
 
 @pytest.mark.usefixtures("as_users_run_it")

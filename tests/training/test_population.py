@@ -121,6 +121,8 @@ def test_recurrent_networks_take_turns():
         ({"steps": 5, "schedule": "linear"}, "schedule must be one of 'cosine', 'constant'"),
         ({"steps": 5, "warmup": 5}, "warmup must be less than steps = 5, got 5"),
         ({"steps": 5, "betas": (1.0, 0.99)}, "betas must be two numbers from 0 up to but not 1"),
+        ({"steps": 5, "betas": 0.9}, "betas must be two numbers from 0 up to but not 1, got 0.9"),
+        ({"steps": 5, "betas": ("a", 0.9)}, "betas must be two numbers from 0 up to but not 1"),
         ({"steps": 5, "compile": "yes"}, "compile must be True, False or None"),
         ({"steps": 5, "keep": 5}, "keep must be a tuple of steps, got 5"),
         ({"steps": 5, "curriculum": False}, "curriculum must be a Curriculum or None"),

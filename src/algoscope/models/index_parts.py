@@ -55,12 +55,13 @@ def folded(numbers: Float[Tensor, "*batch points folds_and_one"]) -> Float[Tenso
     half is turned round and put behind the lower one.
 
     That is a Gray code whose digits are the halves, so neighbors in the order are neighbors in space, as in a k-d tree
-    with other directions. Halves have equal sizes, so that a query knows in which places each begins.
+    with other directions. Halves have equal sizes, so that a query knows about where each begins: folds are soft, and
+    points next to one are put next to it.
     """
     count, last = numbers.shape[-2], numbers[..., -1]
     if numbers.shape[-1] == 1 or not count:
         return last.tanh()
-    order = last.argsort(-1)
+    order = last.argsort(dim=-1, stable=True)
     last, half = last.gather(-1, order), count // 2
     rest = numbers[..., :-1].gather(-2, order[..., None].expand(*order.shape, numbers.shape[-1] - 1))
     inner = torch.cat((folded(rest[..., :half, :]), folded(rest[..., half:, :])), -1)

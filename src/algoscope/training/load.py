@@ -62,6 +62,8 @@ def load(path: Path | str, member: int = 0, device: torch.device | str = "cpu", 
         if name not in own or own[name].shape != wanted.shape:
             shape = f"is {list(own[name].shape)} instead of {list(wanted.shape)}" if name in own else "is missing"
             raise runs.RunError(f"{stored.file} does not fit its configuration: {name} {shape}")
+    if not all(bool(tensor.isfinite().all()) for tensor in own.values()):
+        raise runs.RunError(f"member {member} of {path} has not learned: its weights in {stored.file} are not finite")
     network.load_state_dict(own, strict=False)  # buffers are not trained
     return network.to(device).eval()
 

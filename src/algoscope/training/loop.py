@@ -73,7 +73,7 @@ def train(
     Other keywords are those of `Settings`. A finished run is not run again; an interrupted one goes on, bit for bit.
     `progress` shows a bar if it is True, or None and this is a terminal; or it is called with what was logged.
     """
-    lists = [value if isinstance(value, Sequence) else [value] for value in (task, seed, learning_rate)]
+    lists = [v if isinstance(v, Sequence) and not isinstance(v, str) else [v] for v in (task, seed, learning_rate)]
     sizes = {len(entries) for entries in lists} - {1}
     if len(sizes) > 1 or 0 in sizes:
         raise ValueError(
@@ -164,6 +164,7 @@ def _go_on(
                 show(records)
                 _stop_if_lost(population, folder)
             if step in settings.keep:
+                _stop_if_lost(population, folder)
                 runs.write_tensors(folder.kept(step), _named_weights(population))
             if step % settings.checkpoint_every == 0 or step == settings.steps:
                 _checkpoint(folder, population, clock)

@@ -86,7 +86,8 @@ class Settings:
         arguments.choice("schedule", self.schedule, SCHEDULES)
         arguments.number("clip", self.clip, strict=True)
         arguments.number("weight_decay", self.weight_decay)
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+        two = isinstance(self.betas, tuple | list) and len(self.betas) == 2
+        if not two or not all(isinstance(beta, int | float) and 0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas must be two numbers from 0 up to but not 1, got {self.betas!r}")
         arguments.choice("precision", self.precision, PRECISIONS)
         if self.compile not in (None, True, False):
@@ -138,6 +139,8 @@ class Member:
     learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
+        if not isinstance(self.task, Task):
+            raise ValueError(f"task must be one such as LinearRegression(dim=5), got {self.task!r}")
         arguments.integer("seed", self.seed, 0)
         arguments.number("learning_rate", self.learning_rate, strict=True)
 
