@@ -9,9 +9,7 @@ from typing import Any
 import torch
 
 from algoscope.matching.bootstrap import interval, ratio_interval
-from algoscope.matching.rates import RateLaw, stopped
 from algoscope.studies.algoformer import names
-from algoscope.studies.algoformer.candidates import ONE
 from algoscope.studies.algoformer.errors import WORST, draws_of
 from algoscope.studies.algoformer.loops import FEATURES
 from algoscope.studies.study import Finding, Numbers, Value
@@ -19,7 +17,6 @@ from algoscope.studies.study import Finding, Numbers, Value
 Model = Mapping[str, Any]  # the numbers of one model
 Find = Callable[[Numbers], Finding | None]
 ONE_RATE = re.compile(r"GradientDescent(\(rate=[0-9.e-]+\))?")
-LISTED = {"GradientDescent": ONE.slow, "GradientDescent(rate=safe)": ONE.slow, "Newton": ONE.newton}
 UNLEARNED = 0.9  # a mean error above this is that of a model that has learned next to nothing
 
 
@@ -182,37 +179,26 @@ def unless_denied(find: Find, control: str) -> Find:
 
 
 def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
-    """How much the matching step of an algorithm grows a loop, and whether by that law.
-
-    Undecided where a path ends at the last step that is known: it may be the list that decided where it ends.
-    """
+    """How much the matching step of an algorithm grows a loop, and whether by that law."""
 
     def judge(numbers: Numbers) -> Finding | None:
         models = [model for model in numbers.get(run, {}).values() if "loops" in model]
-        values, laws, cut = [], set(), False
+        values, laws = [], set()
         for model in models:
             found = law_of(model, algorithm)
             laws.add(found["law"] if found else "none")
             if found and found["growth"] is not None and found["path"] == law:
                 values.append(Value(found["growth"], found["low"], found["high"], model["loops"]["n"]))
-                cut |= ends_with_the_list(found, algorithm)
         if not models:
             return None
         finding = Finding.judged(values, **bounds)
         if not laws & {law, "undecided", "none"}:
             finding = replace(finding, verdict="fails")
-        elif len(values) < len(models) or (finding.verdict == "holds" and (cut or laws != {law})):
+        elif len(values) < len(models) or (finding.verdict == "holds" and laws != {law}):
             finding = finding.undecided()
         return sober(models, finding)
 
     return judge
-
-
-def ends_with_the_list(found: Mapping[str, Any], algorithm: str) -> bool:
-    """Of a law that may have been stored before `rate_law` looked at this itself."""
-    first, *_, last = found["used"]
-    law = RateLaw(found["law"], "", tuple(found["used"]), found["path"], found["start"], found["growth"])
-    return stopped(law, float(last - first), LISTED.get(algorithm, ()))
 
 
 def law_of(model: Model, algorithm: str) -> Mapping[str, Any] | None:

@@ -10,7 +10,6 @@ INJECTIONS = ("none", "prompt", "pre")
 INJECTION = "none"  # the default of the study, chosen by measurement (docs/log.md)
 OTHER_INJECTIONS = tuple(each for each in INJECTIONS if each != INJECTION)
 NORMED, NORMED_INJECTIONS = "norm in the loop", ("none", "prompt")
-LONGER = 20_000  # steps of the runs that tell whether the others are long enough
 RATES = {STANDARD: (1e-3, 4e-3), ALGOFORMER: (4e-3,)}  # other rates of learning, to tell whether the order hangs on it
 TWICE, MOST = "twice", "most"  # as many loops as in training, and the most that are measured
 HURTS = 1.1  # times the error: what counts as worse
@@ -47,8 +46,8 @@ def heads(count: int) -> str:
     return f"{count} heads"
 
 
-def longer(steps: int) -> str:
-    return f"{steps:,} steps"
+def longer(task: str) -> str:
+    return f"{LONGER[task]:,} steps"
 
 
 def rated(rate: float) -> str:
@@ -71,6 +70,7 @@ def by_hand(name: str) -> str:
     return f"by hand, {name}"
 
 
+LONGER = {REPRESENTATION: 20_000, CHAINS: 10_000, linear(0.1): 15_000}  # steps that tell whether fewer are enough
 FRESH = "by chance, AlgoFormer"  # untrained
 TASKS = (*MAIN, LOUD, *map(linear, NOISES), *map(noisy, NOISES[1:]))
 FOLLOWED = frozenset(

@@ -32,18 +32,18 @@ class Size:
     layers: int  # of the standard transformer
     loops: int
     scored: int
-    steps: Mapping[str, int]  # of a task, with exceptions, and of sweeps
+    steps: Mapping[str, int]  # of any task, and of exceptions; runs of a sweep are never one
     settings: Settings
     rates: Mapping[str, float]  # of learning, by model
     depth: int = 6  # of chains of thought
 
 
 # All the training that is planned, in steps. The paper has 500,000; whether these suffice, the curves of learning tell,
-# and longer runs of one task.
+# and longer runs (names.LONGER). Without noise there is no floor, so there all runs are long.
 STEPS = {
-    "smoke": {"task": 12, "linear": 12, "chains": 12, "sweep": 12},
-    "laptop": {"task": 1000, "linear": 1500, "chains": 1000, "sweep": 1000},
-    "paper": {"task": 6_000, "linear": 6_000, "chains": 2_500, "sweep": 6_000},
+    "smoke": {"any": 12},
+    "laptop": {"any": 1000, names.linear(1.0): 1500},
+    "paper": {"any": 6_000, CHAINS: 2_500, names.linear(0.0): 15_000},
 }
 SIZES = {
     "smoke": Size(
@@ -92,16 +92,15 @@ class Planner:
 
     def train(self, kind: str, task: str, seeds: tuple[int, ...] = (0,), more: str = "", **changes: Any) -> Training:
         """`more` is what is told of the changes to the model; with it, the run is one of a sweep."""
-        special = "linear" if task.startswith("linear") else task
-        steps = self.size.steps.get(special, self.size.steps["sweep" if more else "task"])
+        steps = self.size.steps.get("any" if more else task, self.size.steps["any"])
         settings, model = replace(self.size.settings, steps=steps), replace(self.model(kind), **changes)
         return Training(names.run(kind, task, more), self.task(task), model, settings, self.size.rates[kind], seeds)
 
-    def longer(self, steps: int) -> Iterator[Training]:
+    def longer(self, task: str, kinds: Sequence[str] = names.KINDS) -> Iterator[Training]:
         """Whether what was found hangs on how short the training is."""
-        for kind in names.KINDS:
-            run = self.train(kind, REPRESENTATION, more=names.longer(steps))
-            yield replace(run, settings=replace(run.settings, steps=steps))
+        for kind in kinds:
+            run = self.train(kind, task, more=names.longer(task))
+            yield replace(run, settings=replace(run.settings, steps=names.LONGER[task]))
 
     def all_kinds(self, task: str, seeds: tuple[int, ...] = (0,)) -> Iterator[Training | Case]:
         for kind in names.KINDS:
@@ -184,7 +183,9 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
     yield from make.with_heads(2, 16)
     yield from make.with_layers(ALGOFORMER, 2)
     yield from make.all_kinds(LOUD)
-    yield from make.longer(names.LONGER)
+    yield from make.longer(REPRESENTATION)
+    yield from make.longer(CHAINS)
+    yield from make.longer(names.linear(0.1), [ALGOFORMER])
     for noise in names.NOISES[1:]:
         yield make.train(ALGOFORMER, names.noisy(noise))
         yield make.known(names.noisy(noise))
