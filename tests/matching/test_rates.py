@@ -107,6 +107,7 @@ def test_a_path_that_slows_down_has_no_law(noise, seed):
     assert law.law == "undecided"
     assert law.reason.startswith("the path leaves the best steps where that costs little")
     assert law.recovered > 0.95
+    assert law.denied == "linear"  # it is not one of equal factors, but certainly none of equal steps
     assert law.step(7.0) > 20 * SLOWING[-1]
 
 

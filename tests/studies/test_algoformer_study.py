@@ -300,16 +300,20 @@ def test_numbers_that_depend_on_sizes_are_judged_at_the_paper_s():
 
 
 @pytest.mark.parametrize(
-    ("law", "growth", "verdict"),
+    ("law", "denied", "growth", "verdict"),
     [
-        ("exponential", 2.0, "holds"),
-        ("undecided", 2.0, "undecided"),
-        ("exponential", 1.2, "fails"),
-        ("linear", 2.0, "fails"),
+        ("exponential", "linear", 2.0, "holds"),
+        ("undecided", None, 2.0, "undecided"),
+        ("undecided", "linear", 2.0, "undecided"),
+        ("undecided", "exponential", 2.0, "fails"),
+        ("exponential", "linear", 1.2, "fails"),
+        ("linear", "exponential", 2.0, "fails"),
+        ("constant", None, 2.0, "fails"),
     ],
 )
-def test_a_growth_is_judged_by_its_law_and_its_size(law, growth, verdict):
+def test_a_growth_is_judged_by_its_law_and_its_size(law, denied, growth, verdict):
     found = {"law": law, "path": "exponential", "growth": growth, "low": growth - 0.01, "high": growth + 0.01}
+    found |= {"denied": denied}
     numbers = {"run": {"0": {"loops": {"n": 100, "laws": {"GradientDescent(rate=0.1)": found}}}}}
     judged = findings.grows("GradientDescent", "exponential", "run", at_least=1.5)(numbers)
     assert judged is not None

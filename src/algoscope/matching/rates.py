@@ -16,7 +16,7 @@ two conditions on its steps:
    factors). That is not asked of a path which at no stage can be told from the best step, to within b's next one.
 
 It is called constant when the evidence rules out a change of a whole step over all the stages. Otherwise it is
-undecided.
+undecided; but where 1 and 2 hold, the other path is denied, whatever the steps of the better one.
 """
 
 import math
@@ -51,7 +51,8 @@ class RateLaw:
     the bootstrap's, widened by how much the growth changes when every other step of b is left out. `lost` is the mean
     similarity per stage that each path loses, and `recovered` what the better one recovers of the loss of one
     constant step. `used` are the stages it rests on: those that beat the null and are not yet at b's last step,
-    beyond which nothing can be seen.
+    beyond which nothing can be seen. `denied` is the path that the match is known not to follow, if there is one, also
+    where the better one is not certain.
     """
 
     law: Law
@@ -64,6 +65,7 @@ class RateLaw:
     high: float = float("nan")
     recovered: float = float("nan")
     lost: Mapping[str, float] = field(default_factory=dict)
+    denied: Literal["linear", "exponential"] | None = None
 
     def step(self, stages: float) -> float:
         """The step that the path gives so many stages after the first one used."""
@@ -184,8 +186,9 @@ def _decide(search: "_Search", confidence: float, used: tuple) -> RateLaw:
         law, reason = "undecided", "a straight path and one of equal factors follow the best steps about equally well"
     path, growth = paths[better], float(paths[better].growth[0])
     sample = {name: float(loss[0]) for name, loss in lost.items()}
-    shape = "linear" if better == "linear" else "exponential"
-    return RateLaw(law, reason, used, shape, float(path.start[0]), growth, low, high, recovered, sample)
+    shape, rest = ("linear", "exponential") if better == "linear" else ("exponential", "linear")
+    denied = rest if law == shape else None
+    return RateLaw(law, reason, used, shape, float(path.start[0]), growth, low, high, recovered, sample, denied)
 
 
 def _growth(search: "_Search", paths: Mapping[str, "_Path"], law: str, confidence: float) -> tuple[float, float]:

@@ -183,16 +183,17 @@ def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
 
     def judge(numbers: Numbers) -> Finding | None:
         models = [model for model in numbers.get(run, {}).values() if "loops" in model]
-        values, laws = [], set()
+        values, laws, denied = [], set(), True
         for model in models:
             found = law_of(model, algorithm)
             laws.add(found["law"] if found else "none")
+            denied &= found is not None and (found["denied"] == law or found["law"] not in (law, "undecided"))
             if found and found["growth"] is not None and found["path"] == law:
                 values.append(Value(found["growth"], found["low"], found["high"], model["loops"]["n"]))
         if not models:
             return None
         finding = Finding.judged(values, **bounds)
-        if not laws & {law, "undecided", "none"}:
+        if denied:
             finding = replace(finding, verdict="fails")
         elif len(values) < len(models) or (finding.verdict == "holds" and laws != {law}):
             finding = finding.undecided()
