@@ -11,7 +11,7 @@ from torch.func import functional_call
 
 from algoscope.models import Index
 from algoscope.models.index import IndexNetwork
-from algoscope.models.index_parts import Look, Score, Sort, by_point, compared, folded, sorted_by
+from algoscope.models.index_parts import Look, Score, Sort, by_point, compared, folded, in_octaves, sorted_by
 from algoscope.tasks import HardSearch, LinearRegression, UniformSearch
 from algoscope.training import Curriculum, Member, Settings
 from algoscope.training.population import Population
@@ -89,6 +89,25 @@ def test_hard_look_ups_read_exactly_what_is_stored():
     weights, values = Look(2.0, True)(logits, stored, None)
     assert torch.equal(weights.exp(), torch.nn.functional.one_hot(logits.argmax(-1), 5).float())
     assert torch.equal(values, stored.gather(1, logits.argmax(-1)[..., None].expand(-1, -1, 3)))
+
+
+def test_queries_are_seen_in_octaves():
+    numbers = torch.rand(4, 3, 2, generator=generator(), dtype=torch.float64) * 2 - 1
+    seen = in_octaves(numbers, 3).numpy()
+    np.testing.assert_array_equal(seen[..., :2], numbers)
+    turns = np.exp(1j * np.pi * np.multiply.outer(2.0 ** np.arange(3), numbers.numpy()))  # [octave, ..., coordinate]
+    waves = np.stack([turns.imag, turns.real], 1)  # [octave, sine or cosine, ..., coordinate]
+    np.testing.assert_allclose(seen[..., 2:], np.moveaxis(waves, (0, 1), (2, 3)).reshape(4, 3, 12), atol=1e-12)
+    assert torch.equal(in_octaves(numbers, 0), numbers)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_fresh_network_tells_queries_apart_by_more_than_their_sign(shared):
+    """A norm takes the length of what it is given: without biases all positive queries would be looked up alike."""
+    network = Index(lookups=1, layers=1, heads=2, width=8, hidden=64, shared=shared).build(1, 40, 140, generator())
+    queries = torch.linspace(0.01, 1, 100)[None, :, None]
+    (weights,) = network.lookups(queries, torch.zeros(1, 40, 1), torch.full((1, 1, 100, 40), 0.5))
+    assert float(weights.detach().std(1).max()) > 0.1
 
 
 def test_the_extremes_of_the_noise_are_finite():

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.models.encoder import check_picture, encoder
-from algoscope.models.index_parts import NEVER, Answer, Look, Score, Sort, Visit, of_each, sorted_by, waves
+from algoscope.models.index_parts import NEVER, Answer, Look, Score, Sort, Visit, in_octaves, of_each, sorted_by, waves
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 from algoscope.models.transformer import Block, Transformer, added
 
@@ -39,6 +39,9 @@ class Index(Model):
     direction. With `folds` the order is folded so many times: each halves all parts of the set once more, along another
     direction, and turns every second part round, so that the order winds through space.
 
+    A perceptron learns coarse functions of a query long before fine ones. With `octaves` it also sees the coordinates
+    of the query as waves, so many octaves of them from the wave length 2 on, and is fine from the start.
+
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up
     may answer none goes where another has been.
@@ -62,6 +65,7 @@ class Index(Model):
     answer: Literal["last", "any", "each"] = "last"
     before: Literal["all", "slots"] = "all"
     folds: int = 0
+    octaves: int = 0
     temperature: float = 2.0
     softness: float = 0.1
     noisy: bool = True
@@ -75,6 +79,7 @@ class Index(Model):
         arguments.integer("lookups", self.lookups, 1)
         arguments.integer("slots", self.slots, 0)
         arguments.integer("folds", self.folds, 0)
+        arguments.integer("octaves", self.octaves, 0)
         arguments.integer("hidden", self.hidden, 1)
         arguments.integer("pointer", self.pointer, 1)
         arguments.choice("address", self.address, ADDRESSES)
@@ -131,17 +136,21 @@ class IndexNetwork(Network):
             [(model.lookups - 1) * entry + model.lookups] if model.shared else [m * entry for m in range(model.lookups)]
         )
         past = asked if model.adaptive else [model.lookups * model.shared for _ in asked]
-        askers = [Asker(inputs + size, model.hidden, address, generator) for size in past]
+        seen = inputs * (1 + 2 * model.octaves)
+        askers = [Asker(seen + size, model.hidden, address, generator) for size in past]
         self.blocks = nn.ModuleList([*blocks, *askers])
-        # Without a bias a norm leaves the direction of a point alone, of a number its sign: orders then break at zero.
+        # Without a bias a norm leaves the direction of a point alone, of a number its sign: orders then break at zero,
+        # and all queries on one side of it are looked up alike.
         draw_normal(self.read_in.bias, 1 / math.sqrt(inputs), generator)
+        for asker in askers:
+            draw_normal(asker.first.bias, 1 / math.sqrt(asker.first.in_features), generator)
         self.score, self.sort = Score(), Sort(model.softness)
         self.visit = Visit(points, Look(model.temperature, model.noisy), model.before)
         self.answer, self.scored = Answer(points, model.answer), model.lookups if model.answer == "each" else 1
-        self.columns = [model.lookups, inputs, *[entry] * (model.lookups - 1) * model.adaptive]  # of a shared network
+        self.columns = [model.lookups, seen, *[entry] * (model.lookups - 1) * model.adaptive]  # of a shared network
         self.noise = (model.lookups, queries, places)
-        seen, extra = ("features",) if self.encoder else (), ("slots",) if model.slots else ()
-        self.stages = (*seen, "order", *extra, *(f"look-up {m + 1}" for m in range(model.lookups)))
+        pictures, extra = ("features",) if self.encoder else (), ("slots",) if model.slots else ()
+        self.stages = (*pictures, "order", *extra, *(f"look-up {m + 1}" for m in range(model.lookups)))
 
     def run(
         self,
@@ -205,11 +214,12 @@ class IndexNetwork(Network):
         A network for one look-up sees the query and all that was read. One that is shared is also told which look-up it
         is, and what its first layer makes of each read is added to what it made of those before.
         """
-        shared, count, seen, told = self.model.shared, self.model.lookups, queries, [()] * self.model.lookups
+        shared, count, told = self.model.shared, self.model.lookups, [()] * self.model.lookups
+        seen = in_octaves(queries, self.model.octaves)
         columns, once = list[Tensor](), noise is None and self.model.answer != "last"
         barred = torch.zeros_like(stored[..., None, :, 0]) if once else None
         if shared:
-            seen, told, columns = self.first_of_shared(queries)
+            seen, told, columns = self.first_of_shared(seen)
         for m in range(count):
             asker, last = self.blocks[self.model.layers + (0 if shared else m)], m == count - 1
             own = None if noise is None else noise[..., m, :, :]
@@ -220,7 +230,7 @@ class IndexNetwork(Network):
             if entry is not None and self.model.adaptive:
                 seen = seen + of_each(entry, columns[m].mT) if shared else torch.cat((seen, entry), -1)
 
-    def first_of_shared(self, queries: Tensor) -> tuple[Tensor, list[tuple[Tensor]], list[Tensor]]:
+    def first_of_shared(self, seen: Tensor) -> tuple[Tensor, list[tuple[Tensor]], list[Tensor]]:
         """Of the network that is shared: what its first layer makes of the queries, what it adds to tell each look-up,
         and its columns for what each reads.
         """
@@ -231,7 +241,7 @@ class IndexNetwork(Network):
         bias = asker.first.bias if alone else asker.first.bias[:, None, None]
         rows = told.mT.contiguous().unbind(-2)
         each = [(row if alone else row[:, None, None],) for row in rows]
-        return of_each(queries, asked.mT) + bias, each, columns
+        return of_each(seen, asked.mT) + bias, each, columns
 
 
 class Asker(nn.Module):

@@ -166,6 +166,12 @@ def waves(places: int, size: int, generator: torch.Generator) -> Float[Tensor, "
     return torch.cos(torch.pi / places * place * frequency) + INITIAL * noise
 
 
+def in_octaves(numbers: Float[Tensor, "*batch inputs"], octaves: int) -> Float[Tensor, "*batch more_inputs"]:
+    """The numbers, and sines and cosines of them, of which each octave has half the wave length of the one before."""
+    angles = [torch.pi * 2**octave * numbers for octave in range(octaves)]
+    return torch.cat([numbers, *(wave for angle in angles for wave in (angle.sin(), angle.cos()))], -1)
+
+
 def of_each(vectors: Float[Tensor, "*batch queries size"], matrix: Float[Tensor, "*members size columns"]) -> Tensor:
     """The product with a matrix, or in a population with that of each member."""
     if matrix.ndim == 2:

@@ -26,6 +26,7 @@ from algoscope.training import Member, Run, Settings, load, train_population
 Numbers = Mapping[str, Any]
 RESULTS, PAGE = "results.json", "index.html"
 DIGITS = 4  # of a saved number
+PARTS = ("task", "model", "settings", "learning_rate")  # of a training, that its numbers tell
 
 
 @dataclass(frozen=True)
@@ -267,6 +268,8 @@ def _measure(
     numbers = measure()
     seconds = {"training": round(trained, 1), "measuring": round(time.monotonic() - begin, 1)}
     told = {"run": run, "version": study.version, "seconds": seconds, "provenance": runs.provenance(device)}
+    if isinstance(of, Training):
+        told["config"] = {part: runs.plain(getattr(of, part)) for part in PARTS}
     runs.write_text(file, json.dumps({**told, **numbers}) + "\n")
 
 
@@ -341,9 +344,35 @@ def build_page(folder: Path) -> Path:
         "missing": [run.name for run in study.runs[results["scale"]] if run.name not in results["runs"]],
         "choices": [label for label, model in labeled(results["runs"]).items() if study.chosen(model)],
     }
-    sections = {"centerpiece": study.centerpiece, "tables": study.tables(results["runs"])}
+    tables = [*study.tables(results["runs"]), *trained(results["runs"])]
+    sections = {"centerpiece": study.centerpiece, "tables": tables}
     runs.write_text(folder / PAGE, study_page({**results, **told, **sections}, figures, pages))
     return folder / PAGE
+
+
+def trained(numbers: Numbers) -> list[Table]:
+    """How each model was trained, where that is on file: in words, all in which the models differ."""
+    models = {label: model for label, model in labeled(numbers).items() if "config" in model}
+    rows = []
+    for label, model in models.items():
+        parts = [_varying(part, [other["config"] for other in models.values()]) for part in PARTS[:3]]
+        words = [_words(model["config"][part], varying) for part, varying in zip(PARTS[:3], parts, strict=True)]
+        rate, minutes = model["config"]["learning_rate"], model["seconds"]["training"] / 60
+        rows.append([label, *words, rate, minutes, model["provenance"]["device"]])
+    note = "Of tasks, models and settings what differs among them; minutes are those of a run, over its seeds."
+    columns = ("model", "task", "network", "settings", "rate", "minutes", "device")
+    return [Table("How they were trained", note, columns, rows)] if rows else []
+
+
+def _varying(part: str, configs: Sequence[Numbers]) -> set[str]:
+    """The fields of a part that are not the same in all configurations, or not in all of them."""
+    fields = {name for config in configs for name in config[part]}
+    return {name for name in fields if len({str(config[part].get(name)) for config in configs}) > 1}
+
+
+def _words(part: Numbers, fields: set[str]) -> str:
+    told = ", ".join(f"{name} {value}" for name, value in part.items() if name in fields and name != "kind")
+    return f"{part['kind']}: {told}" if told else part["kind"]
 
 
 def beginning_with(numbers: Numbers, label: str) -> dict[str, Numbers]:
