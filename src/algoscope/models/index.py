@@ -39,8 +39,8 @@ class Index(Model):
     direction. With `folds` the order is folded so many times: each halves all parts of the set once more, along another
     direction, and turns every second part round, so that the order winds through space.
 
-    A perceptron learns coarse functions of a query long before fine ones. With `octaves` it also sees the coordinates
-    of the query as waves, so many octaves of them from the wave length 2 on, and is fine from the start.
+    Networks learn coarse functions of a number long before fine ones. With `octaves` they also see the coordinates of
+    points, of queries and of what was read as waves: so many octaves, from the wave length 2 on.
 
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up
@@ -118,9 +118,11 @@ class IndexNetwork(Network):
         self.model, self.points, places = model, points, points + model.slots
         self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
         inputs = inputs if self.encoder is None else model.features
-        self.read_in, self.norm = Linear(inputs, model.width), Norm(model.width)
+        seen = inputs * (1 + 2 * model.octaves)
+        self.read_in, self.norm = Linear(seen, model.width), Norm(model.width)
         self.read_out = Linear(model.width, 1 + model.folds)
-        draw_linear(self.read_in, generator)
+        draw_linear(self.read_in, generator, 1 / math.sqrt(inputs))
+        nn.init.zeros_(self.read_in.weight.data[:, inputs:])  # of waves: orders begin smooth, and are learned sooner
         draw_linear(self.read_out, generator)
         self.slots = nn.Parameter(torch.empty(model.slots, model.width)) if model.slots else None
         self.write = Linear(model.width, inputs) if model.slots else None
@@ -130,13 +132,12 @@ class IndexNetwork(Network):
         pointer = model.address == "pointer"
         self.directory = nn.Parameter(waves(places, min(model.pointer, places), generator)) if pointer else None
         address = places if self.directory is None else self.directory.shape[1]
-        entry = address + 2 * inputs  # a place, what was read there, and how it compares with the query
+        entry = address + seen + inputs  # a place, what was read there, and how that compares with the query
         blocks = [Block(model.transformer(), generator) for _ in range(model.layers)]
         asked = (
             [(model.lookups - 1) * entry + model.lookups] if model.shared else [m * entry for m in range(model.lookups)]
         )
         past = asked if model.adaptive else [model.lookups * model.shared for _ in asked]
-        seen = inputs * (1 + 2 * model.octaves)
         askers = [Asker(seen + size, model.hidden, address, generator) for size in past]
         self.blocks = nn.ModuleList([*blocks, *askers])
         # Without a bias a norm leaves the direction of a point alone, of a number its sign: orders then break at zero,
@@ -145,7 +146,7 @@ class IndexNetwork(Network):
         for asker in askers:
             draw_normal(asker.first.bias, 1 / math.sqrt(asker.first.in_features), generator)
         self.score, self.sort = Score(), Sort(model.softness)
-        self.visit = Visit(points, Look(model.temperature, model.noisy), model.before)
+        self.visit = Visit(points, Look(model.temperature, model.noisy), model.before, model.octaves)
         self.answer, self.scored = Answer(points, model.answer), model.lookups if model.answer == "each" else 1
         self.columns = [model.lookups, seen, *[entry] * (model.lookups - 1) * model.adaptive]  # of a shared network
         self.noise = (model.lookups, queries, places)
@@ -190,7 +191,7 @@ class IndexNetwork(Network):
 
     def arrange(self, points: Float[Tensor, "*batch points inputs"]) -> tuple[Tensor, Tensor]:
         """A score for each point, and what the slots hold."""
-        state = self.read_in(points)
+        state = self.read_in(in_octaves(points, self.model.octaves))
         if self.slots is not None:
             slots = self.slots if self.slots.ndim == 2 else self.slots[:, None]
             state = torch.cat((state, slots.expand(*state.shape[:-2], *slots.shape[-2:])), -2)

@@ -99,9 +99,9 @@ class Visit(nn.Module):
     the logits. The last look-up is among the points: slots hold none.
     """
 
-    def __init__(self, points: int, look: Look, before: str) -> None:
+    def __init__(self, points: int, look: Look, before: str, octaves: int) -> None:
         super().__init__()
-        self.points, self.look, self.before = points, look, before
+        self.points, self.look, self.before, self.octaves = points, look, before, octaves
 
     def forward(
         self,
@@ -127,7 +127,7 @@ class Visit(nn.Module):
         if last:
             return weights, None, found
         address = weights.exp() if directory is None else of_each(weights.exp(), directory)
-        return weights, torch.cat((address, value, compared(queries, value)), -1), found
+        return weights, torch.cat((address, in_octaves(value, self.octaves), compared(queries, value)), -1), found
 
 
 class Answer(nn.Module):
