@@ -61,6 +61,36 @@ def test_every_claim_is_told_with_its_numbers(folder):
     json.loads((folder / study.RESULTS).read_text(), parse_constant=pytest.fail)
 
 
+def test_numbers_tell_how_their_model_was_trained(folder):
+    results = runs.read_json(folder / study.RESULTS)
+    planned = study.find(results["study"]).runs["smoke"]
+    trainings = {run.name: run for run in planned if isinstance(run, study.Training)}
+    for name, seeds in results["runs"].items():
+        for numbers in seeds.values():
+            assert ("config" in numbers) == (name in trainings)
+            if name in trainings:
+                task, model = (numbers["config"][part] for part in ("task", "model"))
+                assert task == json.loads(json.dumps(runs.plain(trainings[name].task)))
+                assert model == json.loads(json.dumps(runs.plain(trainings[name].model)))
+                assert numbers["config"]["settings"]["steps"] == trainings[name].settings.steps
+    assert ("How they were trained" in (folder / study.PAGE).read_text()) == bool(trainings)
+
+
+def test_of_trainings_is_told_in_what_they_differ():
+    def numbers(steps, **model):
+        config = {"task": {"kind": "Search", "points": 5}, "model": {"kind": "Index", "layers": 2, **model}}
+        config |= {"settings": {"kind": "Settings", "batch": 8, "steps": steps}, "learning_rate": 0.001}
+        return {"config": config, "seconds": {"training": 90.0}, "provenance": {"device": "cpu"}}
+
+    (table,) = study.trained({"a": {"0": numbers(10, folds=1)}, "b": {"3": numbers(20)}, "known": {"0": {}}})
+    same = (0.001, 1.5, "cpu")
+    assert table.rows == [
+        ["a", "Search", "Index: folds 1", "Settings: steps 10", *same],
+        ["b, seed 3", "Search", "Index", "Settings: steps 20", *same],
+    ]
+    assert study.trained({"known": {"0": {}}}) == []
+
+
 def test_what_is_finished_is_not_done_again(folder):
     name = runs.read_json(folder / study.RESULTS)["study"]
     files = [path for path in folder.rglob("*") if path.name in ("model.safetensors", "state.safetensors")]

@@ -48,6 +48,7 @@ from algoscope.studies.data_structures.trainings import (
     PUBLISHED,
     SPHERE,
     STREAM,
+    WAVES,
     ZIPF,
     slots_first,
     space,
@@ -57,6 +58,7 @@ from algoscope.studies.study import Claim
 FORMS = {
     OURS: ("", "one network for all look-ups, any of which may answer"),
     HASTY: ("-hasty", "one network for all look-ups; training counts what any has found after each"),
+    WAVES: ("-waves", "training counts what any look-up has found after each; numbers are seen as waves, too"),
     PUBLISHED: ("-published", "a network for each look-up, the last of which answers, as published"),
 }
 HARD_FORMS = {HARD: ("", FORMS[OURS][1]), HARD_PUBLISHED: ("-published", FORMS[PUBLISHED][1])}

@@ -2,8 +2,9 @@
 
 As published, each look-up has a network of its own and the last one answers. Ours is one network for all look-ups, and
 any of them may answer: that is what the paper's own measure of success counts, once at the end; or, "in haste", after
-each look-up. With extra space the last one answers: where any may, a look-up that reads a slot is one that cannot. In
-more than one dimension, where points are uniform, orders can be folded.
+each look-up. "With waves", and wherever there is extra space, networks see numbers as waves, too. With extra space the
+last look-up answers: where any may, one that reads a slot is one that cannot. In more than one dimension, where points
+are uniform, orders can be folded.
 
 Pictures of numbers are those of the digits that ship with the project. A folder with the files of MNIST, named by the
 variable ALGOSCOPE_MNIST, adds runs with these: only they are comparable with the published numbers.
@@ -31,7 +32,7 @@ from algoscope.tasks.numerals import height_and_width
 from algoscope.training import Settings
 
 PUBLISHED, OURS, HALF = "1D uniform, as published", "1D uniform", "1D uniform, 2 look-ups"
-HASTY = "1D uniform, in haste"
+HASTY, WAVES = "1D uniform, in haste", "1D uniform, in haste, with waves"
 HARD, HARD_PUBLISHED, ZIPF = "1D hard", "1D hard, as published", "1D Zipf queries"
 PLANE, PLANE_HARD, SPHERE = "2D uniform", "2D hard", "30D sphere"
 NOISELESS, FROZEN, BLIND, FLAT = "without noise", "frozen order", "queries that see no reads", "no folds"
@@ -175,7 +176,7 @@ def paper() -> Sequence[Training | Case]:
     pointers = replace(hasty, lookups=5, address="pointer", octaves=7, **small)
     line, fifty = UniformSearch(100, queries=QUERIES), UniformSearch(50, queries=QUERIES)
     main, few = one(OURS, line, ours, **short, seeds=three), replace(published, lookups=2, octaves=5, **small)
-    slotted = {"rate": 1e-2, "batch": 32}
+    brisk = {"rate": 1e-2, "batch": 32}
     plane = folded(one(PLANE, UniformSearch(100, dim=2, queries=QUERIES), six, 20_000, 1e-3, three), 1)
     sphere = folded(one(SPHERE, SphereSearch(100, queries=QUERIES), replace(six, **small), 3_000, 1e-3, batch=32), 4)
     hashed = replace(published, lookups=1, **small)
@@ -186,17 +187,18 @@ def paper() -> Sequence[Training | Case]:
         one(HARD, HardSearch(15, queries=QUERIES), four, **short),
         one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 30_000, 1e-3),
         sphere[0],
-        *(one(space(slots), fifty, replace(few, slots=slots), 5_000, **slotted) for slots in (0, 8, 32, 128)),
+        *(one(space(slots), fifty, replace(few, slots=slots), 5_000, **brisk) for slots in (0, 8, 32, 128)),
         *(
-            one(slots_first(slots), fifty, replace(few, slots=slots, before="slots"), 8_000, **slotted)
+            one(slots_first(slots), fifty, replace(few, slots=slots, before="slots"), 8_000, **brisk)
             for slots in (8, 32, 128)
         ),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
-        one(HALF, fifty, replace(two, octaves=5, **small), 3_000, **slotted),
+        one(HALF, fifty, replace(two, octaves=5, **small), 3_000, **brisk),
         one(ZIPF, ZipfSearch(100, queries=QUERIES), ours, **short),
         *(pictures(mnist(NUMBERS), mnist(HITTERS), ours, short, counting, MNIST) if MNIST else ()),
         one(LARGE, UniformSearch(500, queries=64), pointers, 3_000, 1e-2, batch=8),
         *ablations(OURS, main, seeds=(0,)),
+        one(WAVES, line, replace(hasty, octaves=6, **small), 3_000, **brisk, seeds=three),
         one(HASTY, line, hasty, **short, seeds=three),
         *probe,
         one(FIXED, ZipfStream(100, 100, ranks="fixed"), LearnedSketch(cells=16), **counting),
