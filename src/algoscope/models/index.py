@@ -40,7 +40,8 @@ class Index(Model):
     direction, and turns every second part round, so that the order winds through space.
 
     Networks learn coarse functions of a number long before fine ones. With `octaves` they also see the coordinates of
-    points, of queries and of what was read as waves: so many octaves, from the wave length 2 on.
+    queries and of what was read as waves: so many octaves, from the wave length 2 on. Points are seen so where there
+    are slots, whose contents are fine functions of them; an order is none.
 
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up
@@ -118,8 +119,8 @@ class IndexNetwork(Network):
         self.model, self.points, places = model, points, points + model.slots
         self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
         inputs = inputs if self.encoder is None else model.features
-        seen = inputs * (1 + 2 * model.octaves)
-        self.read_in, self.norm = Linear(seen, model.width), Norm(model.width)
+        seen, self.octaves = inputs * (1 + 2 * model.octaves), model.octaves if model.slots else 0  # of points
+        self.read_in, self.norm = Linear(inputs * (1 + 2 * self.octaves), model.width), Norm(model.width)
         self.read_out = Linear(model.width, 1 + model.folds)
         draw_linear(self.read_in, generator, 1 / math.sqrt(inputs))
         nn.init.zeros_(self.read_in.weight.data[:, inputs:])  # of waves: orders begin smooth, and are learned sooner
@@ -191,7 +192,7 @@ class IndexNetwork(Network):
 
     def arrange(self, points: Float[Tensor, "*batch points inputs"]) -> tuple[Tensor, Tensor]:
         """A score for each point, and what the slots hold."""
-        state = self.read_in(in_octaves(points, self.model.octaves))
+        state = self.read_in(in_octaves(points, self.octaves))
         if self.slots is not None:
             slots = self.slots if self.slots.ndim == 2 else self.slots[:, None]
             state = torch.cat((state, slots.expand(*state.shape[:-2], *slots.shape[-2:])), -2)
