@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.models.encoder import check_picture, encoder
-from algoscope.models.index_parts import NEVER, Answer, Look, Score, Sort, Visit, in_octaves, of_each, sorted_by, waves
+from algoscope.models.index_parts import BARRED, Answer, Look, Score, Sort, Visit, in_octaves, of_each, sorted_by, waves
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 from algoscope.models.transformer import Block, Transformer, added
 
@@ -228,7 +228,7 @@ class IndexNetwork(Network):
             logits = asker(seen, *told[m])
             weights, entry, found = self.visit(logits, queries, stored, own, barred, places, soft, self.directory, last)
             yield found
-            barred = None if barred is None else barred + NEVER * weights.exp()
+            barred = None if barred is None else barred + BARRED * weights.exp()
             if entry is not None and self.model.adaptive:
                 seen = seen + of_each(entry, columns[m].mT) if shared else torch.cat((seen, entry), -1)
 

@@ -11,6 +11,7 @@ from algoscope.models.transformer import INITIAL
 
 TINY = 1e-20  # keeps the logarithm of a number between 0 and 1 finite
 NEVER = -1e9  # the logarithm of a weight of zero, but finite
+BARRED = -1e4  # far below every logit, but not so far that 32 bits lose what is added: all places may be barred
 FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
 STEEP, SPREAD = 20.0, 3.0  # of a fold; of scores that are folded, so that they are as far apart as others
 SAME = 1e-6  # a variance so small is that of points that are all the same
