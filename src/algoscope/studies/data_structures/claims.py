@@ -55,10 +55,11 @@ from algoscope.studies.data_structures.trainings import (
 )
 from algoscope.studies.study import Claim
 
+AS_WAVES = "numbers are seen as waves, too"
 FORMS = {
     OURS: ("", "one network for all look-ups, any of which may answer"),
     HASTY: ("-hasty", "one network for all look-ups; training counts what any has found after each"),
-    WAVES: ("-waves", "training counts what any look-up has found after each; numbers are seen as waves, too"),
+    WAVES: ("-waves", f"training counts what any look-up has found after each; {AS_WAVES}"),
     PUBLISHED: ("-published", "a network for each look-up, the last of which answers, as published"),
 }
 HARD_FORMS = {HARD: ("", FORMS[OURS][1]), HARD_PUBLISHED: ("-published", FORMS[PUBLISHED][1])}
@@ -277,7 +278,7 @@ OTHERS = (
             "Table 2",
             each(found_at_last, run(slots), points=50, at_least=value(space(slots)) - 0.02),
             value(space(slots)),
-            f"50 points in 2 look-ups; {FORMS[PUBLISHED][1]}{form}",
+            f"50 points in 2 look-ups; {FORMS[PUBLISHED][1]}{form}; {AS_WAVES}",
         )
         for run, suffix, form in ((space, "", ""), (slots_first, "-read-first", "; the first reads a slot"))
         for slots in ((0, 8, 32, 128) if run is space else (8, 32, 128))
@@ -298,7 +299,7 @@ OTHERS = (
         "ours: published are 0.44, which is less than its 0.52",
         each(ahead_at_last(INTERPOLATION), HALF, at_least=-0.02),
         None,
-        f"{PAIRED}; {FORMS[OURS][1]}",
+        f"{PAIRED}; {FORMS[OURS][1]}; {AS_WAVES}",
     ),
     Claim(
         "large",
