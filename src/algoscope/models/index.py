@@ -119,7 +119,8 @@ class IndexNetwork(Network):
         self.model, self.points, places = model, points, points + model.slots
         self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
         inputs = inputs if self.encoder is None else model.features
-        seen, self.octaves = inputs * (1 + 2 * model.octaves), model.octaves if model.slots else 0  # of points
+        seen = inputs * (1 + 2 * model.octaves)  # of a query, or of what was read
+        self.octaves = model.octaves if model.slots else 0  # of a point
         self.read_in, self.norm = Linear(inputs * (1 + 2 * self.octaves), model.width), Norm(model.width)
         self.read_out = Linear(model.width, 1 + model.folds)
         draw_linear(self.read_in, generator, 1 / math.sqrt(inputs))
