@@ -189,7 +189,7 @@ def paper() -> Sequence[Training | Case]:
         sphere[0],
         *(one(space(slots), fifty, replace(few, slots=slots), 5_000, **brisk) for slots in (0, 8, 32, 128)),
         *(
-            one(slots_first(slots), fifty, replace(few, slots=slots, before="slots"), 8_000, **brisk)
+            one(slots_first(slots), fifty, replace(few, slots=slots, before="slots"), 20_000, **brisk)
             for slots in (8, 32, 128)
         ),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
