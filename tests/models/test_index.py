@@ -101,10 +101,9 @@ def test_queries_are_seen_in_octaves():
     assert torch.equal(in_octaves(numbers, 0), numbers)
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_a_fresh_network_tells_queries_apart_by_more_than_their_sign(shared):
+def test_a_fresh_network_tells_queries_apart_by_more_than_their_sign():
     """A norm takes the length of what it is given: without biases all positive queries would be looked up alike."""
-    network = Index(lookups=1, layers=1, heads=2, width=8, hidden=64, shared=shared).build(1, 40, 140, generator())
+    network = Index(lookups=1, layers=1, heads=2, width=8, hidden=64).build(1, 40, 140, generator())
     queries = torch.linspace(0.01, 1, 100)[None, :, None]
     (weights,) = network.lookups(queries, torch.zeros(1, 40, 1), torch.full((1, 1, 100, 40), 0.5))
     assert float(weights.detach().std(1).max()) > 0.1

@@ -1,6 +1,7 @@
 """What the study measures, on models and traces whose answer is known."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from algoscope.studies.data_structures.findings import controls_right, is_called
 from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.measures import agreement, first_reads, measure_search, neighbors, splits
 from algoscope.studies.data_structures.published import numbers, value
-from algoscope.studies.data_structures.references import BINARY, INTERPOLATION, MINIMUM, MODEL, TREE, searches
+from algoscope.studies.data_structures.references import BINARY, BUCKETS, INTERPOLATION, MINIMUM, MODEL, TREE, searches
 from algoscope.studies.data_structures.streams import SEEDS, measure_stream
 from algoscope.studies.data_structures.trainings import OURS, space
 from algoscope.tasks import HardSearch, SphereSearch, UniformSearch, ZipfSearch, ZipfStream
@@ -88,6 +89,23 @@ def test_what_is_read_after_the_answer_does_not_matter():
     rows = table(told, "agreement", search=INTERPOLATION)
     assert all(row["value"] == 1.0 for row in rows)
     assert [row["wrong"] for row in rows] == pytest.approx((1 - has_found(trace).double().mean((1, 2))).tolist())
+
+
+def test_a_look_up_of_a_slot_is_left_out():
+    """A model that reads a slot first, and then the point that belongs to it, does what buckets do."""
+    task = UniformSearch(16, queries=8)
+    prompts = task.sample(200, seed=0)
+    known = {name: each.trace(prompts) for name, each in searches(task, 2, 8).items()}
+    buckets = known[BUCKETS]
+    slots = torch.full_like(buckets.values[:1], task.size + 3)
+    told = agreement(replace(buckets, values=torch.cat([slots, buckets.values[:1]])), known)
+    assert (told["called"], told["closest"]) == (BUCKETS, BUCKETS)
+
+
+def test_agreement_needs_another_query():
+    _, known = traced(replace(LINE, queries=1))
+    with pytest.raises(ValueError, match="queries must be at least 2"):
+        agreement(known[BINARY], known)
 
 
 def test_what_two_searches_read_alike_is_a_tie():

@@ -97,7 +97,8 @@ def test_vectors_of_a_file_are_its_principal_components():
         assert np.isclose(np.abs(row), np.abs(scaled), atol=1e-9).all(1).any()
     prompts = task.sample(200, seed=0)
     assert all(len(points.unique(dim=0)) == 9 for points in prompts.x)
-    assert len(prompts.x.flatten(0, 1).unique(dim=0)) == len(known)  # each is drawn at times
+    for drawn in (prompts.x[:, :8], prompts.x[:, 8:]):  # each is a point at times, and at times a query
+        assert len(drawn.flatten(0, 1).unique(dim=0)) == len(known)
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -157,6 +158,18 @@ def test_bad_arguments_are_named(kind, bad, message):
         ("same.npy", np.ones((9, 2)), "the vectors of .* must differ"),
         ("names.npy", np.array([["a", "b"]]), "must hold vectors as .npy, .fvecs or IDX"),
         ("short.fvecs", b"\x03\0\0\0\0\0\0\0", "8 bytes are not vectors of 3 numbers"),
+        ("none.fvecs", b"", "0 bytes are no vector"),
+        (
+            "mixed.fvecs",
+            np.array([1, 5, 7, 5], "<i4").tobytes(),
+            "not all of its vectors have 1 numbers",
+        ),
+        ("complex.npy", np.ones((9, 2)) * 1j, "must hold vectors as .npy, .fvecs or IDX: its numbers are complex128"),
+        (
+            "negative-idx2-ubyte",
+            b"\0\0\x08\x02\xff\xff\xff\xff\0\0\0\x02\x01\x02",
+            "must hold vectors as .npy, .fvecs or",
+        ),
         ("text.txt", b"hello", "does not begin like an IDX file"),
         ("broken.npy", b"\x93NUMPY", "must hold vectors as .npy, .fvecs or IDX"),
         ("broken.gz", b"hello", "cannot be read"),

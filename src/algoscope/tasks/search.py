@@ -279,12 +279,15 @@ class VectorSearch(Search):
     def places(
         self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
     ) -> Float[Tensor, "batch length dim"]:
-        """One vector out of each of as many parts of the file, which was shuffled: so all differ."""
+        """One vector out of each of as many parts of the file, which was shuffled: so all differ. Where the parts begin
+        is drawn as well: every vector may be a point or a query.
+        """
         known = self.vectors(generators[0].device, dtype)
         edges = torch.arange(self.length + 1, device=known.device) * len(known) // self.length
-        chances = uniform(generators, batch, self.length, dtype=torch.float64)  # 32 bits do not tell a million apart
+        # In 64 bits: 32 do not tell a million apart.
+        begin, chances = uniform(generators, batch, 1 + self.length, dtype=torch.float64).split((1, self.length), -1)
         rows = edges[:-1] + (chances * edges.diff()).long().minimum(edges.diff() - 1)
-        return known[rows]
+        return known[(rows + (begin * len(known)).long()) % len(known)]
 
 
 def nearest(

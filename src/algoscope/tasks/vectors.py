@@ -43,7 +43,10 @@ def read(path: str) -> Float[Tensor, "vectors size"]:
     kinds = {".npy": lambda content: np.load(io.BytesIO(content), allow_pickle=False), ".fvecs": _fvecs}
     content, kind = contents(path), Path(path.removesuffix(".gz")).suffix
     try:
-        numbers = torch.from_numpy(kinds.get(kind, idx)(content).astype(np.float64))
+        found = kinds.get(kind, idx)(content)
+        if found.dtype.kind not in "biuf":
+            raise ValueError(f"its numbers are {found.dtype}")
+        numbers = torch.from_numpy(found.astype(np.float64))
     except (ValueError, IndexError, TypeError, EOFError) as problem:
         raise ValueError(f"{path} must hold vectors as .npy, .fvecs or IDX: {problem}") from None
     if numbers.ndim < 2 or 0 in numbers.shape or not bool(numbers.isfinite().all()):
@@ -64,9 +67,13 @@ def contents(path: str) -> bytes:
 
 def _fvecs(content: bytes) -> np.ndarray:
     """Each vector is its size, as an integer of 32 bits, and as many floats."""
+    if len(content) < 8:
+        raise ValueError(f"{len(content)} bytes are no vector")
     size = int(np.frombuffer(content[:4], "<i4")[0])
     if size < 1 or len(content) % (4 * size + 4):
         raise ValueError(f"{len(content)} bytes are not vectors of {size} numbers")
+    if (np.frombuffer(content, "<i4").reshape(-1, size + 1)[:, 0] != size).any():
+        raise ValueError(f"not all of its vectors have {size} numbers")
     return np.frombuffer(content, "<f4").reshape(-1, size + 1)[:, 1:]
 
 
@@ -74,5 +81,5 @@ def idx(content: bytes) -> np.ndarray:
     """Two zeros, the type, the number of axes, their sizes, and then the numbers."""
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != UNSIGNED_BYTES:
         raise ValueError("it does not begin like an IDX file of bytes")
-    sizes = np.frombuffer(content[4 : 4 + 4 * content[3]], ">i4")
+    sizes = np.frombuffer(content[4 : 4 + 4 * content[3]], ">u4")
     return np.frombuffer(content[4 + 4 * content[3] :], np.uint8).reshape(sizes)

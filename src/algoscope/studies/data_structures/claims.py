@@ -17,9 +17,9 @@ from algoscope.studies.data_structures.findings import (
     learned_to_sort,
     less_error_than,
     loses,
-    most_space,
     sorted_share,
 )
+from algoscope.studies.data_structures.forms import AS_WAVES, FORMS, HARD_FORMS, PAIRED
 from algoscope.studies.data_structures.published import value
 from algoscope.studies.data_structures.references import (
     BINARY,
@@ -32,13 +32,11 @@ from algoscope.studies.data_structures.references import (
     UNTRAINED,
 )
 from algoscope.studies.data_structures.seen import SEEN
+from algoscope.studies.data_structures.space import SPACE
 from algoscope.studies.data_structures.trainings import (
     BLIND,
     FIXED,
     FROZEN,
-    HALF,
-    HARD,
-    HARD_PUBLISHED,
     HASTY,
     LARGE,
     NOISELESS,
@@ -48,22 +46,9 @@ from algoscope.studies.data_structures.trainings import (
     PUBLISHED,
     SPHERE,
     STREAM,
-    WAVES,
     ZIPF,
-    slots_first,
-    space,
 )
 from algoscope.studies.study import Claim
-
-AS_WAVES = "numbers are seen as waves, too"
-FORMS = {
-    OURS: ("", "one network for all look-ups, any of which may answer"),
-    HASTY: ("-hasty", "one network for all look-ups; training counts what any has found after each"),
-    WAVES: ("-waves", f"training counts what any look-up has found after each; {AS_WAVES}"),
-    PUBLISHED: ("-published", "a network for each look-up, the last of which answers, as published"),
-}
-HARD_FORMS = {HARD: ("", FORMS[OURS][1]), HARD_PUBLISHED: ("-published", FORMS[PUBLISHED][1])}
-PAIRED = "on the same sets and queries"
 
 
 def _sorting(run: str, suffix: str, form: str) -> list[Claim]:
@@ -204,7 +189,7 @@ OTHERS = (
         "text on 2D uniform, Fig. 7",
         each(found_at_last, PLANE, points=100, at_least=0.73),
         value(PLANE),
-        "100 points",
+        "100 points; an order that is folded once",
     ),
     Claim(
         "plane-beats-tree",
@@ -238,6 +223,7 @@ OTHERS = (
         "Table 1",
         each(found_at_last, SPHERE, points=100, at_least=0.33),
         value(SPHERE),
+        "a small network; an order that is folded four times, into as many parts as its rivals have cells",
     ),
     Claim(
         "sphere-beats-hash",
@@ -271,43 +257,14 @@ OTHERS = (
         None,
         PAIRED,
     ),
-    *(
-        Claim(
-            f"space-{slots}{suffix}",
-            f"With {slots} extra slots the model finds as much as published.",
-            "Table 2",
-            each(found_at_last, run(slots), points=50, at_least=value(space(slots)) - 0.02),
-            value(space(slots)),
-            f"50 points in 2 look-ups; {FORMS[PUBLISHED][1]}{form}; {AS_WAVES}",
-        )
-        for run, suffix, form in ((space, "", ""), (slots_first, "-read-first", "; the first reads a slot"))
-        for slots in ((0, 8, 32, 128) if run is space else (8, 32, 128))
-    ),
-    Claim(
-        "space-helps",
-        "Extra space helps: with the most slots more is found than with none.",
-        "Table 2",
-        most_space,
-        value(space(128)) - value(space(0)),
-        "published: 128 slots against none",
-        headline=True,
-        what="more found",
-    ),
-    Claim(
-        "two-lookups",
-        "In two look-ups among 50 points the model finds as much as interpolation search.",
-        "ours: published are 0.44, which is less than its 0.52",
-        each(ahead_at_last(INTERPOLATION), HALF, at_least=-0.02),
-        None,
-        f"{PAIRED}; {FORMS[OURS][1]}; {AS_WAVES}",
-    ),
+    *SPACE,
     Claim(
         "large",
         "Among 500 points more is found in five look-ups than published.",
         "Fig. 27",
         each(found_at_last, LARGE, at_least=0.5),
         "0.4 to 0.5",
-        "with pointers instead of a logit for each place",
+        f"with pointers instead of a logit for each place; {AS_WAVES}; the paper's number is read off an axis",
     ),
     Claim(
         "noise-matters",

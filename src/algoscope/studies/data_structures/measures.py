@@ -132,6 +132,12 @@ def searching(trace: Trace) -> Tensor:
     return ~torch.cat([torch.zeros_like(read[:1]), read[:-1]])
 
 
+def of_points(trace: Trace) -> Trace:
+    """The look-ups that read points, those that read slots behind them: a search has its first point first."""
+    slots = trace.values >= trace.prompts.before
+    return replace(trace, values=trace.values.gather(0, slots.byte().argsort(dim=0, stable=True)))
+
+
 def shared_reads(trace: Trace, other: Tensor, counted: Tensor) -> Tensor:
     """[sets, look-ups]: how often the model reads what another does, where it counts.
 
@@ -150,8 +156,11 @@ def agreement(trace: Trace, known: Mapping[str, Trace]) -> dict[str, Any]:
     It is called by the name of the one search that is closest to it, if that agrees with it at every look-up more often
     than not, also where the model reads a wrong point, and there more often than chance, and on the whole than the same
     search for another query. That both are right says nothing, so look-ups with next to no wrong reads, and the last
-    one, have no say.
+    one, have no say. Look-ups are those of points: one that reads a slot is left out.
     """
+    if trace.prompts.y.shape[1] < 2:
+        raise ValueError("queries must be at least 2: look-ups are also compared with those for another query")
+    trace = of_points(trace)
     wrong, prompts = ~found(trace), trace.prompts
     telling = [m for m in range(max(len(trace) - 1, 1)) if wrong[m].double().mean() >= MISTAKEN]
     draws = resampling(prompts.batch, RESAMPLES, 0)

@@ -87,7 +87,7 @@ COMPARABLE = (
         each(two_directions, PROBE, points=8, at_least=0.95),
         1.0,
         "share of the variance of the weights of a logistic regression for each place along their first two principal "
-        "components",
+        "components; one direction would do, and an order that is folded once has two to begin with",
     ),
 )
 FOLDS = tuple(

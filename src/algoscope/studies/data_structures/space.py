@@ -1,0 +1,44 @@
+"""What is claimed about extra slots, and about as few look-ups without them."""
+
+from algoscope.studies.data_structures.findings import ahead_at_last, each, found_at_last, most_space
+from algoscope.studies.data_structures.forms import AS_WAVES, FORMS, PAIRED
+from algoscope.studies.data_structures.published import value
+from algoscope.studies.data_structures.references import INTERPOLATION
+from algoscope.studies.data_structures.trainings import HALF, OURS, PUBLISHED, slots_first, space
+from algoscope.studies.study import Claim
+
+SPACE = (
+    *(
+        Claim(
+            f"space-{slots}{suffix}",
+            f"With {slots} extra slots the model finds as much as published.",
+            "Table 2",
+            each(found_at_last, run(slots), points=50, at_least=value(space(slots)) - 0.02),
+            value(space(slots)),
+            f"50 points in 2 look-ups; {FORMS[PUBLISHED][1]}{form}",
+        )
+        for run, suffix, form in (
+            (space, "", ""),
+            (slots_first, "-read-first", f"; the first reads a slot; {AS_WAVES}"),
+        )
+        for slots in ((0, 8, 32, 128) if run is space else (8, 32, 128))
+    ),
+    Claim(
+        "space-helps",
+        "Extra space helps: with the most slots more is found than with none.",
+        "Table 2",
+        most_space,
+        value(space(128)) - value(space(0)),
+        "published: 128 slots against none",
+        headline=True,
+        what="more found",
+    ),
+    Claim(
+        "two-lookups",
+        "In two look-ups among 50 points the model finds as much as interpolation search.",
+        "ours: published are 0.44, which is less than its 0.52",
+        each(ahead_at_last(INTERPOLATION), HALF, at_least=-0.02),
+        None,
+        f"{PAIRED}; {FORMS[OURS][1]}; {AS_WAVES}",
+    ),
+)
