@@ -14,8 +14,11 @@ import torch
 from browsing import opened
 
 from algoscope import runs
+from algoscope.models import Index
 from algoscope.studies import CATALOG, SCALES, study
 from algoscope.studies.study import Claim, Finding, Value
+from algoscope.tasks import UniformSearch
+from algoscope.training import Settings
 
 RESULTS = Path(__file__).parents[2] / "results"
 NUMBERLESS = ("law-", "speeds-up-")  # claims about a law, which may be another that has no such number
@@ -76,17 +79,19 @@ def test_numbers_tell_how_their_model_was_trained(folder):
     assert ("How they were trained" in (folder / study.PAGE).read_text()) == bool(trainings)
 
 
-def test_of_trainings_is_told_in_what_they_differ():
-    def numbers(steps, **model):
-        config = {"task": {"kind": "Search", "points": 5}, "model": {"kind": "Index", "layers": 2, **model}}
-        config |= {"settings": {"kind": "Settings", "batch": 8, "steps": steps}, "learning_rate": 0.001}
-        return {"config": config, "seconds": {"training": 90.0}, "provenance": {"device": "cpu"}}
+def test_of_trainings_is_told_what_is_not_by_default():
+    def numbers(model, **settings):
+        config = {"task": UniformSearch(7), "model": model, "settings": Settings(**settings), "learning_rate": 0.001}
+        told = json.loads(json.dumps({name: runs.plain(part) for name, part in config.items()}))
+        return {"config": told, "seconds": {"training": 90.0}, "provenance": {"device": "cpu"}}
 
-    (table,) = study.trained({"a": {"0": numbers(10, folds=1)}, "b": {"3": numbers(20)}, "known": {"0": {}}})
-    same = (0.001, 1.5, "cpu")
+    one, two = numbers(Index(folds=1), steps=10), numbers(Index(picture=(8, 16)), steps=20, batch=8)
+    other = {**one, "config": {**one["config"], "model": {"kind": "Forgotten", "layers": 2}}}
+    (table,) = study.trained({"a": {"0": one, "1": one}, "b": {"3": two}, "c": {"0": other}, "known": {"0": {}}})
     assert table.rows == [
-        ["a", "Search", "Index: folds 1", "Settings: steps 10", *same],
-        ["b, seed 3", "Search", "Index", "Settings: steps 20", *same],
+        ["a", "UniformSearch: size 7", "Index: folds 1", "Settings: steps 10", 0.001, 3.0, "cpu"],
+        ["b", "UniformSearch: size 7", "Index: picture [8, 16]", "Settings: steps 20, batch 8", 0.001, 1.5, "cpu"],
+        ["c", "UniformSearch: size 7", "Forgotten: layers 2", "Settings: steps 10", 0.001, 1.5, "cpu"],
     ]
     assert study.trained({"known": {"0": {}}}) == []
 

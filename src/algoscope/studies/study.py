@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -22,6 +22,7 @@ from algoscope.models import Model, Network
 from algoscope.studies import CATALOG, SCALES
 from algoscope.tasks import Task
 from algoscope.training import Member, Run, Settings, load, train_population
+from algoscope.training.load import kinds
 
 Numbers = Mapping[str, Any]
 RESULTS, PAGE = "results.json", "index.html"
@@ -351,28 +352,26 @@ def build_page(folder: Path) -> Path:
 
 
 def trained(numbers: Numbers) -> list[Table]:
-    """How each model was trained, where that is on file: in words, all in which the models differ."""
-    models = {label: model for label, model in labeled(numbers).items() if "config" in model}
+    """How the models of each run were trained, where that is on file."""
     rows = []
-    for label, model in models.items():
-        parts = [_varying(part, [other["config"] for other in models.values()]) for part in PARTS[:3]]
-        words = [_words(model["config"][part], varying) for part, varying in zip(PARTS[:3], parts, strict=True)]
-        rate, minutes = model["config"]["learning_rate"], model["seconds"]["training"] / 60
-        rows.append([label, *words, rate, minutes, model["provenance"]["device"]])
-    note = "Of tasks, models and settings what differs among them; minutes are those of a run, over its seeds."
-    columns = ("model", "task", "network", "settings", "rate", "minutes", "device")
+    for run, seeds in numbers.items():
+        models = [model for model in seeds.values() if "config" in model]
+        if models:
+            config = models[0]["config"]
+            minutes = sum(model["seconds"]["training"] for model in models) / 60
+            words = [in_words(config[part]) for part in ("task", "model", "settings")]
+            rows.append([run, *words, config["learning_rate"], minutes, models[0]["provenance"]["device"]])
+    note = "Of tasks, networks and settings what is not by default; minutes are those of all seeds."
+    columns = ("run", "task", "network", "settings", "rate", "minutes", "device")
     return [Table("How they were trained", note, columns, rows)] if rows else []
 
 
-def _varying(part: str, configs: Sequence[Numbers]) -> set[str]:
-    """The fields of a part that are not the same in all configurations, or not in all of them."""
-    fields = {name for config in configs for name in config[part]}
-    return {name for name in fields if len({str(config[part].get(name)) for config in configs}) > 1}
-
-
-def _words(part: Numbers, fields: set[str]) -> str:
-    told = ", ".join(f"{name} {value}" for name, value in part.items() if name in fields and name != "kind")
-    return f"{part['kind']}: {told}" if told else part["kind"]
+def in_words(part: Numbers) -> str:
+    """The fields of a plain dataclass that are not as they are by default."""
+    known = fields(kinds()[part["kind"]]) if part["kind"] in kinds() else ()
+    usual = {field.name: runs.plain(field.default) for field in known}
+    told = [f"{name} {value}" for name, value in part.items() if name != "kind" and usual.get(name, MISSING) != value]
+    return f"{part['kind']}: {', '.join(told)}" if told else part["kind"]
 
 
 def beginning_with(numbers: Numbers, label: str) -> dict[str, Numbers]:
