@@ -15,7 +15,7 @@ from browsing import opened
 
 from algoscope import runs
 from algoscope.models import Index
-from algoscope.studies import CATALOG, SCALES, study
+from algoscope.studies import CATALOG, SCALES, configs, study
 from algoscope.studies.study import Claim, Finding, Value
 from algoscope.tasks import UniformSearch
 from algoscope.training import Settings
@@ -81,19 +81,30 @@ def test_numbers_tell_how_their_model_was_trained(folder):
 
 def test_of_trainings_is_told_what_is_not_by_default():
     def numbers(model, **settings):
-        config = {"task": UniformSearch(7), "model": model, "settings": Settings(**settings), "learning_rate": 0.001}
-        told = json.loads(json.dumps({name: runs.plain(part) for name, part in config.items()}))
-        return {"config": told, "seconds": {"training": 90.0}, "provenance": {"device": "cpu"}}
+        config = json.loads(json.dumps(configs.config(UniformSearch(7), model, Settings(**settings), 0.001)))
+        return {"config": config, "seconds": {"training": 90.0}, "provenance": {"device": "cpu"}}
 
     one, two = numbers(Index(folds=1), steps=10), numbers(Index(picture=(8, 16)), steps=20, batch=8)
     other = {**one, "config": {**one["config"], "model": {"kind": "Forgotten", "layers": 2}}}
-    (table,) = study.trained({"a": {"0": one, "1": one}, "b": {"3": two}, "c": {"0": other}, "known": {"0": {}}})
-    assert table.rows == [
+    rows = configs.rows({"a": {"0": one, "1": one}, "b": {"3": two}, "c": {"0": other}, "known": {"0": {}}})
+    assert rows == [
         ["a", "UniformSearch: size 7", "Index: folds 1", "Settings: steps 10", 0.001, 3.0, "cpu"],
         ["b", "UniformSearch: size 7", "Index: picture [8, 16]", "Settings: steps 20, batch 8", 0.001, 1.5, "cpu"],
         ["c", "UniformSearch: size 7", "Forgotten: layers 2", "Settings: steps 10", 0.001, 1.5, "cpu"],
     ]
-    assert study.trained({"known": {"0": {}}}) == []
+
+
+def test_what_was_trained_by_another_plan_is_told(folder, tmp_path):
+    results = runs.read_json(folder / study.RESULTS)
+    changed = [name for name, seeds in results["runs"].items() if "config" in next(iter(seeds.values()))][:1]
+    for name in changed:
+        for numbers in results["runs"][name].values():
+            numbers["config"]["settings"]["steps"] += 1
+    (tmp_path / study.RESULTS).write_text(json.dumps(results))
+    told = "Trained by an earlier plan, as told below: "
+    assert told not in (folder / study.PAGE).read_text()
+    page = html.unescape(study.build_page(tmp_path).read_text())
+    assert all(f"{told}{name}." in page for name in changed)
 
 
 def test_what_is_finished_is_not_done_again(folder):

@@ -71,7 +71,8 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
         "heading": html.escape(centerpiece.heading),
         "note": html.escape(centerpiece.note),
         "text": html.escape(f"{len(results['claims'])} claims were put to the test: {told}."),
-        "missing": _missing(results["missing"]),
+        "missing": _runs("Planned, and not run", results["missing"]),
+        "earlier": _runs("Trained by an earlier plan, as told below", results["earlier"]),
         "headlines": "".join(_headline(claim) for claim in first_told),
         "main": html.escape(main),
         "about": html.escape(results["about"]),
@@ -89,8 +90,8 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
     })  # fmt: skip
 
 
-def _missing(runs: Sequence[str]) -> str:
-    told = html.escape(f"Planned, and not run: {'; '.join(runs)}.")
+def _runs(what: str, runs: Sequence[str]) -> str:
+    told = html.escape(f"{what}: {'; '.join(runs)}.")
     return f'<p class="note">{told}</p>' if runs else ""
 
 

@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,15 +19,13 @@ import torch
 
 from algoscope import arguments, runs
 from algoscope.models import Model, Network
-from algoscope.studies import CATALOG, SCALES
+from algoscope.studies import CATALOG, SCALES, configs
 from algoscope.tasks import Task
 from algoscope.training import Member, Run, Settings, load, train_population
-from algoscope.training.load import kinds
 
 Numbers = Mapping[str, Any]
 RESULTS, PAGE = "results.json", "index.html"
 DIGITS = 4  # of a saved number
-PARTS = ("task", "model", "settings", "learning_rate")  # of a training, that its numbers tell
 
 
 @dataclass(frozen=True)
@@ -270,7 +268,7 @@ def _measure(
     seconds = {"training": round(trained, 1), "measuring": round(time.monotonic() - begin, 1)}
     told = {"run": run, "version": study.version, "seconds": seconds, "provenance": runs.provenance(device)}
     if isinstance(of, Training):
-        told["config"] = {part: runs.plain(getattr(of, part)) for part in PARTS}
+        told["config"] = configs.config(of.task, of.model, of.settings, of.learning_rate)
     runs.write_text(file, json.dumps({**told, **numbers}) + "\n")
 
 
@@ -343,35 +341,28 @@ def build_page(folder: Path) -> Path:
         "found": study.found if results["scale"] == "paper" else "",
         "models": list(labeled(results["runs"])),
         "missing": [run.name for run in study.runs[results["scale"]] if run.name not in results["runs"]],
+        "earlier": [run.name for run in study.runs[results["scale"]] if _otherwise(run, results["runs"])],
         "choices": [label for label, model in labeled(results["runs"]).items() if study.chosen(model)],
     }
-    tables = [*study.tables(results["runs"]), *trained(results["runs"])]
+    tables = [*study.tables(results["runs"]), *_trained(results["runs"])]
     sections = {"centerpiece": study.centerpiece, "tables": tables}
     runs.write_text(folder / PAGE, study_page({**results, **told, **sections}, figures, pages))
     return folder / PAGE
 
 
-def trained(numbers: Numbers) -> list[Table]:
-    """How the models of each run were trained, where that is on file."""
-    rows = []
-    for run, seeds in numbers.items():
-        models = [model for model in seeds.values() if "config" in model]
-        if models:
-            config = models[0]["config"]
-            minutes = sum(model["seconds"]["training"] for model in models) / 60
-            words = [in_words(config[part]) for part in ("task", "model", "settings")]
-            rows.append([run, *words, config["learning_rate"], minutes, models[0]["provenance"]["device"]])
+def _otherwise(run: Training | Case, numbers: Numbers) -> bool:
+    """Whether numbers on file are of another training than the one that is planned now."""
+    if isinstance(run, Case):
+        return False
+    planned = configs.config(run.task, run.model, run.settings, run.learning_rate)
+    known = (model.get("config", planned) for model in numbers.get(run.name, {}).values())
+    return any(configs.in_words(config) != configs.in_words(planned) for config in known)
+
+
+def _trained(numbers: Numbers) -> list[Table]:
     note = "Of tasks, networks and settings what is not by default; minutes are those of all seeds."
-    columns = ("run", "task", "network", "settings", "rate", "minutes", "device")
+    columns, rows = ("run", "task", "network", "settings", "rate", "minutes", "device"), configs.rows(numbers)
     return [Table("How they were trained", note, columns, rows)] if rows else []
-
-
-def in_words(part: Numbers) -> str:
-    """The fields of a plain dataclass that are not as they are by default."""
-    known = fields(kinds()[part["kind"]]) if part["kind"] in kinds() else ()
-    usual = {field.name: runs.plain(field.default) for field in known}
-    told = [f"{name} {value}" for name, value in part.items() if name != "kind" and usual.get(name, MISSING) != value]
-    return f"{part['kind']}: {', '.join(told)}" if told else part["kind"]
 
 
 def beginning_with(numbers: Numbers, label: str) -> dict[str, Numbers]:

@@ -1,0 +1,42 @@
+"""How models were trained, as results hold it, and in words."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+from algoscope import runs
+from algoscope.models import Model
+from algoscope.tasks import Task
+from algoscope.training import Settings
+from algoscope.training.load import kinds
+
+Config = Mapping[str, Any]
+
+
+def config(task: Task, model: Model, settings: Settings, learning_rate: float) -> dict[str, Any]:
+    parts = {"task": task, "model": model, "settings": settings}
+    return {name: runs.plain(part) for name, part in parts.items()} | {"learning_rate": learning_rate}
+
+
+def in_words(found: Config) -> list[str]:
+    """The task, the model and the settings of a configuration: of each, what is not as it is by default."""
+    return [_part(found[name]) for name in ("task", "model", "settings")]
+
+
+def _part(part: Config) -> str:
+    known = fields(kinds()[part["kind"]]) if part["kind"] in kinds() else ()
+    usual = {field.name: runs.plain(field.default) for field in known}
+    told = [f"{name} {value}" for name, value in part.items() if name != "kind" and usual.get(name, MISSING) != value]
+    return f"{part['kind']}: {', '.join(told)}" if told else part["kind"]
+
+
+def rows(numbers: Mapping[str, Any]) -> list[list[object]]:
+    """For each run of which it is on file: how it was trained, at which rate, for how many minutes, and where."""
+    found = []
+    for run, seeds in numbers.items():
+        models = [model for model in seeds.values() if "config" in model]
+        if models:
+            first, minutes = models[0], sum(model["seconds"]["training"] for model in models) / 60
+            rate, device = first["config"]["learning_rate"], first["provenance"]["device"]
+            found.append([run, *in_words(first["config"]), rate, minutes, device])
+    return found
