@@ -131,7 +131,10 @@ def laptop() -> Sequence[Training | Case]:
     sketch = LearnedSketch(cells=8, hidden=64)
     return (
         main,
-        one(HASTY, line, replace(ours, answer="each"), **settings, seeds=(1,)),
+        *(
+            one(name, line, replace(ours, answer="each", octaves=octaves), **settings, seeds=(1,))
+            for name, octaves in ((HASTY, 0), (WAVES, 4))
+        ),
         one(PUBLISHED, line, published, **settings, seeds=(1,)),
         one(HARD, HardSearch(15, queries=QUERIES), ours, **settings),
         one(HARD_PUBLISHED, HardSearch(15, queries=QUERIES), published, **settings),
