@@ -9,11 +9,11 @@ import torch
 from scipy import special, stats
 from torch.func import functional_call
 
-from algoscope.models import Index
+from algoscope.models import Disentangled, Index, LearnedSketch
 from algoscope.models.index import IndexNetwork
 from algoscope.models.index_parts import Look, Score, Sort, by_point, compared, folded, in_octaves, sorted_by
-from algoscope.tasks import HardSearch, LinearRegression, UniformSearch
-from algoscope.training import Curriculum, Member, Settings
+from algoscope.tasks import HardSearch, LinearRegression, UniformSearch, ZipfStream
+from algoscope.training import Curriculum, Member, Settings, train
 from algoscope.training.population import Population
 
 SMALL = Index(lookups=2, layers=1, heads=2, width=8, hidden=16)
@@ -96,7 +96,7 @@ def test_queries_are_seen_in_octaves():
     seen = in_octaves(numbers, 3).numpy()
     np.testing.assert_array_equal(seen[..., :2], numbers)
     turns = np.exp(1j * np.pi * np.multiply.outer(2.0 ** np.arange(3), numbers.numpy()))  # [octave, ..., coordinate]
-    waves = np.stack([turns.imag, turns.real], 1)  # [octave, sine or cosine, ..., coordinate]
+    waves = np.stack([np.imag(turns), np.real(turns)], 1)  # [octave, sine or cosine, ..., coordinate]
     np.testing.assert_allclose(seen[..., 2:], np.moveaxis(waves, (0, 1), (2, 3)).reshape(4, 3, 12), atol=1e-12)
     assert torch.equal(in_octaves(numbers, 0), numbers)
 
@@ -288,6 +288,37 @@ def test_an_index_needs_a_search_task():
     task = LinearRegression(dim=2, examples=0)
     with pytest.raises(ValueError, match="Index needs a search task: 1 points and at least one query, got 1 tokens"):
         SMALL.build(task.inputs, task.outputs, task.length, generator())
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "families"),
+    [
+        (SMALL, LinearRegression(dim=2, examples=5), ("search", "regression")),
+        (SMALL, ZipfStream(10, 8), ("search", "streams")),
+        (LearnedSketch(cells=4, hidden=8), UniformSearch(6), ("streams", "search")),
+        (Disentangled(), UniformSearch(6), ("graphs", "search")),
+    ],
+)
+def test_a_model_names_the_tasks_that_it_is_made_for(model, task, families, tmp_path):
+    message = "{} needs a task of the family '{}', got one of '{}'".format(type(model).__name__, *families)
+    with pytest.raises(ValueError, match=message):
+        train(task, model, steps=1, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_points_are_seen_as_waves_where_there_are_slots():
+    """At first by weights of zero: a fresh order is a smooth function of the points."""
+    plain, slotted = (replace(SMALL, slots=slots, octaves=2).build(1, 6, 9, generator()) for slots in (0, 2))
+    assert plain.read_in.weight.shape == (8, 1)
+    assert slotted.read_in.weight.shape == (8, 5)
+    assert not bool(slotted.read_in.weight[:, 1:].any())
+    assert bool(slotted.read_in.weight[:, 0].all())
+
+
+@pytest.mark.parametrize("field", ["octaves", "folds", "slots"])
+def test_negative_sizes_are_refused(field):
+    with pytest.raises(ValueError, match=f"{field} must be an integer >= 0, got -1"):
+        replace(SMALL, **{field: -1})
 
 
 def test_a_curriculum_is_no_obstacle():

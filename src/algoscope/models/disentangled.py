@@ -25,6 +25,8 @@ class Disentangled(Model):
     `floor`; its outputs are the logits of that. The paper leaves α, ε and the spread open. These reproduce its figures.
     """
 
+    family = "graphs"
+
     layers: int = 1
     sharpness: float = 5.0
     floor: float = 1e-3

@@ -54,6 +54,8 @@ class Index(Model):
     the query alone.
     """
 
+    family = "search"
+
     lookups: int = 7
     slots: int = 0
     layers: int = 8

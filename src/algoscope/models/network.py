@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from jaxtyping import Float
@@ -73,6 +73,8 @@ class Network(nn.Module, ABC):
 
 class Model(ABC):
     """Describes a network up to what the task decides. Concrete models are frozen dataclasses."""
+
+    family: ClassVar[str | None] = None  # of the tasks that it can be trained on (`Task.family`), if not all
 
     @abstractmethod
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> Network:

@@ -33,6 +33,8 @@ class LearnedSketch(Model):
     What networks that read say is added to where the item was written, and the count to the mean of what was read.
     """
 
+    family = "streams"
+
     cells: int = 32
     accesses: int = 1
     hidden: int = 1024

@@ -95,7 +95,7 @@ def train_population(
     """Trains the members side by side, in one folder."""
     if not isinstance(model, Model):
         raise ValueError(f"model must be one such as Transformer(layers=2), got {model!r}")
-    check_members(members)
+    check_members(members, model)
     chosen = arguments.device(device)
     settings = settings.on(chosen, members[0].task)
     config = {"model": runs.plain(model), "members": runs.plain(list(members)), "settings": runs.plain(settings)}

@@ -24,7 +24,7 @@ class Population:
     """Networks of one model in training side by side, on one device."""
 
     def __init__(self, model: Model, members: Sequence[Member], settings: Settings, device: torch.device) -> None:
-        check_members(members)
+        check_members(members, model)
         self.task = members[0].task  # its tokens have the shape of all
         settings = settings.on(device, self.task)
         self.members, self.settings, self.device = tuple(members), settings, device

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from algoscope import arguments
+from algoscope.models import Model
 from algoscope.tasks import Task
 
 PRECISIONS = ("auto", "bf16", "tf32", "fp32", "fp64")
@@ -145,10 +146,14 @@ class Member:
         arguments.number("learning_rate", self.learning_rate, strict=True)
 
 
-def check_members(members: Sequence[Member]) -> None:
-    """Members share one program, so their prompts and tokens must have one form."""
+def check_members(members: Sequence[Member], model: Model) -> None:
+    """Members share one program, so their prompts and tokens must have one form, and one that the model takes."""
     if not members:
         raise ValueError("members must hold at least one member")
+    for member in members:
+        if model.family not in (None, member.task.family):
+            kind = type(model).__name__
+            raise ValueError(f"{kind} needs a task of the family {model.family!r}, got one of {member.task.family!r}")
     forms = set()
     for task in dict.fromkeys(member.task for member in members):
         one = task.sample(1, seed=0)
