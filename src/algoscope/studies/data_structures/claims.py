@@ -257,6 +257,14 @@ OTHERS = (
         None,
         PAIRED,
     ),
+    Claim(
+        "zipf-reaches-interpolation",
+        "Where queries follow Zipf's law the model finds as much as interpolation search.",
+        "ours: not a baseline of the paper",
+        each(ahead_least(INTERPOLATION), ZIPF, at_least=-0.02),
+        None,
+        f"the least lead among all look-ups, {PAIRED}",
+    ),
     *SPACE,
     Claim(
         "large",
