@@ -1,7 +1,7 @@
 """How models were trained, as results hold it, and in words."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from typing import Any
 
 from algoscope import runs
@@ -25,9 +25,15 @@ def in_words(found: Config) -> list[str]:
 
 def _part(part: Config) -> str:
     known = fields(kinds()[part["kind"]]) if part["kind"] in kinds() else ()
-    usual = {field.name: runs.plain(field.default) for field in known}
-    told = [f"{name} {value}" for name, value in part.items() if name != "kind" and usual.get(name, MISSING) != value]
+    usual = {field.name: _value(runs.plain(field.default)) for field in known}
+    values = {name: _value(value) for name, value in part.items() if name != "kind"}
+    told = [f"{name} {value}" for name, value in values.items() if usual.get(name) != value]
     return f"{part['kind']}: {', '.join(told)}" if told else part["kind"]
+
+
+def _value(value: object) -> str:
+    """Numbers on file have few digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def rows(numbers: Mapping[str, Any]) -> list[list[object]]:
