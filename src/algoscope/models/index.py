@@ -145,7 +145,7 @@ class IndexNetwork(Network):
         askers = [Asker(seen + size, model.hidden, address, generator) for size in past]
         self.blocks = nn.ModuleList([*blocks, *askers])
         # Without a bias a norm leaves the direction of a point alone, of a number its sign: orders then break at zero,
-        # and all queries on one side of it are looked up alike. A shared network is told the look-up, as good as a bias.
+        # and all queries on one side of it are looked up alike. A shared network is told the look-up: a bias.
         draw_normal(self.read_in.bias, 1 / math.sqrt(inputs), generator)
         for asker in () if model.shared else askers:
             draw_normal(asker.first.bias, 1 / math.sqrt(asker.first.in_features), generator)

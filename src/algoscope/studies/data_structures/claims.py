@@ -46,6 +46,7 @@ from algoscope.studies.data_structures.trainings import (
     PUBLISHED,
     SPHERE,
     STREAM,
+    WAVES,
     ZIPF,
 )
 from algoscope.studies.study import Claim
@@ -134,7 +135,7 @@ def _searching(run: str, suffix: str, form: str) -> list[Claim]:
             each(ahead_least(INTERPOLATION), run, at_least=-0.02),
             None,
             f"the least lead among all look-ups, {PAIRED}; {form}",
-            headline=main,
+            headline=run == WAVES,
             what="more found, where it is least",
         ),
     ]
@@ -273,6 +274,8 @@ OTHERS = (
         each(found_at_last, LARGE, at_least=0.5),
         "0.4 to 0.5",
         f"with pointers instead of a logit for each place; {AS_WAVES}; the paper's number is read off an axis",
+        headline=True,
+        what="found",
     ),
     Claim(
         "noise-matters",
