@@ -42,6 +42,14 @@ KEYS = {
 }
 
 
+def changed_rate(numbers):
+    numbers["config"]["learning_rate"] *= 2
+
+
+def changed_steps(numbers):
+    numbers["config"]["settings"]["steps"] += 1
+
+
 @pytest.fixture(scope="module", params=list(CATALOG))
 def folder(request, tmp_path_factory) -> Path:
     return study.carry_out(
@@ -70,12 +78,13 @@ def test_numbers_tell_how_their_model_was_trained(folder):
     trainings = {run.name: run for run in planned if isinstance(run, study.Training)}
     for name, seeds in results["runs"].items():
         for numbers in seeds.values():
-            assert ("config" in numbers) == (name in trainings)
+            assert ("config" in numbers) == ("trained" in numbers) == (name in trainings)
             if name in trainings:
                 task, model = (numbers["config"][part] for part in ("task", "model"))
                 assert task == json.loads(json.dumps(runs.plain(trainings[name].task)))
                 assert model == json.loads(json.dumps(runs.plain(trainings[name].model)))
                 assert numbers["config"]["settings"]["steps"] == trainings[name].settings.steps
+                assert numbers["trained"]["commit"] == numbers["provenance"]["commit"]
     assert ("How they were trained" in (folder / study.PAGE).read_text()) == bool(trainings)
 
 
@@ -88,18 +97,19 @@ def test_of_trainings_is_told_what_is_not_by_default():
     other = {**one, "config": {**one["config"], "model": {"kind": "Forgotten", "layers": 2}}}
     rows = configs.rows({"a": {"0": one, "1": one}, "b": {"3": two}, "c": {"0": other}, "known": {"0": {}}})
     assert rows == [
-        ["a", "UniformSearch: size 7", "Index: folds 1", "Settings: steps 10", 0.001, 3.0, "cpu"],
-        ["b", "UniformSearch: size 7", "Index: picture [8, 16]", "Settings: steps 20, batch 8", 0.001, 1.5, "cpu"],
-        ["c", "UniformSearch: size 7", "Forgotten: layers 2", "Settings: steps 10", 0.001, 1.5, "cpu"],
+        ["a", "UniformSearch: size 7", "Index: folds 1", "Settings: steps 10", "0.001", 3.0, "cpu"],
+        ["b", "UniformSearch: size 7", "Index: picture [8, 16]", "Settings: steps 20, batch 8", "0.001", 1.5, "cpu"],
+        ["c", "UniformSearch: size 7", "Forgotten: layers 2", "Settings: steps 10", "0.001", 1.5, "cpu"],
     ]
 
 
-def test_what_was_trained_by_another_plan_is_told(folder, tmp_path):
+@pytest.mark.parametrize("change", [changed_rate, changed_steps])
+def test_what_was_trained_by_another_plan_is_told(folder, tmp_path, change):
     results = runs.read_json(folder / study.RESULTS)
     changed = [name for name, seeds in results["runs"].items() if "config" in next(iter(seeds.values()))][:1]
     for name in changed:
         for numbers in results["runs"][name].values():
-            numbers["config"]["settings"]["steps"] += 1
+            change(numbers)
     (tmp_path / study.RESULTS).write_text(json.dumps(results))
     told = "Trained by an earlier plan, as told below: "
     assert told not in (folder / study.PAGE).read_text()

@@ -19,8 +19,8 @@ def config(task: Task, model: Model, settings: Settings, learning_rate: float) -
 
 
 def in_words(found: Config) -> list[str]:
-    """The task, the model and the settings of a configuration: of each, what is not as it is by default."""
-    return [_part(found[name]) for name in ("task", "model", "settings")]
+    """The task, the model and the settings of a configuration, of each what is not by default; and its rate."""
+    return [*(_part(found[name]) for name in ("task", "model", "settings")), _value(found["learning_rate"])]
 
 
 def _part(part: Config) -> str:
@@ -43,6 +43,5 @@ def rows(numbers: Mapping[str, Any]) -> list[list[object]]:
         models = [model for model in seeds.values() if "config" in model]
         if models:
             first, minutes = models[0], sum(model["seconds"]["training"] for model in models) / 60
-            rate, device = first["config"]["learning_rate"], first["provenance"]["device"]
-            found.append([run, *in_words(first["config"]), rate, minutes, device])
+            found.append([run, *in_words(first["config"]), minutes, first["provenance"]["device"]])
     return found

@@ -235,6 +235,7 @@ def _measure_model(study: Study, training: Training, run: Run, i: int, scale: st
     assert study.measure is not None, f"{study.name} trains models, so it must say how to measure one"
     alone = replace(training, seeds=(training.seeds[i],))  # so that a fresh network can be built beside it
     numbers = study.measure(alone, load(run.path, i, device), scale)
+    numbers = {**numbers, "trained": runs.read_json(runs.Folder(run.path).environment)}  # it may have been elsewhere
     if study.along is not None:
         kept = {step: load(run.path, i, device, step) for step in training.settings.keep}
         along = [{"step": step, **study.along(alone, kept[step], scale)} for step in kept]
@@ -354,9 +355,9 @@ def _otherwise(run: Training | Case, numbers: Numbers) -> bool:
     """Whether numbers on file are of another training than the one that is planned now."""
     if isinstance(run, Case):
         return False
-    planned = configs.config(run.task, run.model, run.settings, run.learning_rate)
-    known = (model.get("config", planned) for model in numbers.get(run.name, {}).values())
-    return any(configs.in_words(config) != configs.in_words(planned) for config in known)
+    planned = configs.in_words(configs.config(run.task, run.model, run.settings, run.learning_rate))
+    known = [model["config"] for model in numbers.get(run.name, {}).values() if "config" in model]
+    return any(configs.in_words(config) != planned for config in known)
 
 
 def _trained(numbers: Numbers) -> list[Table]:

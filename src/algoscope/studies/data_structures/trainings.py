@@ -165,8 +165,8 @@ def laptop() -> Sequence[Training | Case]:
 def paper() -> Sequence[Training | Case]:
     """The paper's sizes, what matters most first. It trains up to 500,000 steps with Adam; with Muon a hundredth of
     that finds as much or more, though errors still fall a little (docs/data-structures.md). In more than one dimension
-    at a third of the rate. Small networks, of a tenth of the published weights, train on one core of a processor in 2
-    to 30 minutes.
+    at a third of the rate. Small networks, of a tenth to a seventh of the published weights, train on one core of a
+    processor in 2 to 40 minutes.
     """
     short, three = {"steps": 20_000, "rate": 3e-3}, (0, 1, 2)
     small: dict[str, Any] = {"layers": 4, "heads": 4, "width": 32, "hidden": 256}
