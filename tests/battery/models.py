@@ -49,6 +49,7 @@ INDEXES: list[Model] = [  # networks that store points and look them up
     Index(lookups=2, slots=1, layers=1, heads=2, width=8, hidden=16, address="pointer", pointer=2, octaves=1),
     Index(lookups=2, slots=1, layers=1, heads=2, width=8, hidden=16, folds=2, answer="any"),
     Index(lookups=2, layers=0, heads=2, width=8, hidden=16, shared=True, adaptive=False, noisy=False, ordered=False),
+    Index(lookups=2, slots=5, layers=1, heads=2, width=8, hidden=16, permuted=False, answer="any"),
     Index(lookups=2, layers=1, heads=2, width=8, hidden=16, picture=(8, 16), features=2, channels=4),
 ]
 
@@ -210,6 +211,7 @@ def check_index(model: Model) -> None:
     network, tokens = scrambled(model), draw_tokens(3, LENGTH, inputs=form(model)[0])
     assert isinstance(network, IndexNetwork)
     queries, places = network.noise[1:]
+    told = places if network.model.permuted else OUTPUTS
     assert queries == LENGTH - OUTPUTS
     noise = torch.rand(3, *network.noise, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     for given in (None, noise):
@@ -225,7 +227,7 @@ def check_index(model: Model) -> None:
             assert torch.equal(same, outputs)
         for name in network.stages:
             if name.startswith("look-up"):
-                assert states[name].shape == (3, queries, places)
+                assert states[name].shape == (3, queries, told)
                 torch.testing.assert_close(states[name].sum(-1), torch.ones(3, queries, dtype=torch.float64))
                 hard = bool(((states[name] == 0) | (states[name] == 1)).all())
                 assert hard == (given is None)

@@ -173,6 +173,28 @@ def test_look_ups_before_the_last_may_be_left_to_the_slots():
         Index(before="slots")
 
 
+def test_without_a_permutation_what_is_read_stands_for_the_nearest_point():
+    """Nothing is stored but slots; a point belongs to the one nearest to it."""
+    model = Index(lookups=2, slots=4, layers=1, heads=1, width=8, hidden=16, permuted=False)
+    network, tokens = battery.scrambled(model), battery.draw_tokens(20, battery.LENGTH)
+    assert isinstance(network, IndexNetwork)
+    points, queries = tokens[:, : battery.OUTPUTS], tokens[:, battery.OUTPUTS :]
+    _, states = network.run(tokens, network.stages)
+    slots = states["slots"].detach()
+    read = [each.argmax(-1) for each in network.lookups(queries, slots)]  # of slots: no points are given
+    nearest = torch.cdist(slots, points).argmin(-1)
+    for m, places in enumerate(read):
+        assert torch.equal(states[f"look-up {m + 1}"].argmax(-1), nearest.gather(1, places))
+    noise = torch.rand(20, *network.noise, generator=generator(), dtype=tokens.dtype)
+    first = next(iter(network.lookups(queries, slots, noise))).exp().detach().numpy()
+    near = 1 / (((first @ slots.numpy())[:, :, None] - points.numpy()[:, None]) ** 2).sum(-1)
+    told = network.run(tokens, ["look-up 1"], noise)[1]["look-up 1"].detach().numpy()
+    np.testing.assert_allclose(told, near / near.sum(-1, keepdims=True), rtol=1e-6)
+    assert torch.equal(states["order"][..., 0].long(), torch.cdist(points, slots).argmin(-1))
+    with pytest.raises(ValueError, match="slots must be at least 1 where points are not permuted"):
+        Index(permuted=False)
+
+
 def test_without_adaptive_queries_look_ups_do_not_depend_on_what_was_read():
     model = Index(lookups=3, layers=0, heads=1, width=8, hidden=16, adaptive=False)
     network = model.build(1, 8, 9, generator()).double()
@@ -276,6 +298,7 @@ def test_tasks_of_several_scales_fit():
         ({"temperature": 0.0}, "temperature must be a finite number > 0"),
         ({"softness": -1.0}, "softness must be a finite number > 0"),
         ({"shared": 1}, "shared must be True or False, got 1"),
+        ({"permuted": 0}, "permuted must be True or False, got 0"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

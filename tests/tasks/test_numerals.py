@@ -2,6 +2,7 @@
 
 import gzip
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,20 @@ def test_numbers_are_uniform_and_those_of_a_set_differ():
     counts = np.bincount(points.ravel(), minlength=60)
     assert counts.min() > 200
     assert counts.max() < 300
+
+
+def test_a_variable_may_name_the_folder(folder, monkeypatch):
+    """So that a plan with such images can be read by those who do not have them."""
+    task = NumberSearch(size=3, universe=1000, folder="$DIGITS_OF_THIS_TEST")
+    with pytest.raises(ValueError, match=r"folder is \$DIGITS_OF_THIS_TEST: set that variable"):
+        task.inputs  # noqa: B018
+    monkeypatch.setenv("DIGITS_OF_THIS_TEST", str(folder))
+    prompts = task.sample(2, seed=0)
+    named = replace(task, folder=str(folder))
+    assert torch.equal(task.encode(prompts.x, prompts.y), named.encode(prompts.x, prompts.y))
+    monkeypatch.setenv("DIGITS_OF_THIS_TEST", "nowhere")
+    with pytest.raises(ValueError, match="there is none in 'nowhere'"):
+        NumberSearch(size=3, folder="$DIGITS_OF_THIS_TEST")
 
 
 @pytest.mark.parametrize("compressed", [False, True])

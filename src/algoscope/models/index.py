@@ -14,7 +14,19 @@ from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.models.encoder import check_picture, encoder
-from algoscope.models.index_parts import BARRED, Answer, Look, Score, Sort, Visit, in_octaves, of_each, sorted_by, waves
+from algoscope.models.index_parts import (
+    BARRED,
+    Answer,
+    Look,
+    Score,
+    Sort,
+    Visit,
+    in_octaves,
+    nearest_places,
+    of_each,
+    sorted_by,
+    waves,
+)
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 from algoscope.models.transformer import Block, Transformer, added
 
@@ -50,8 +62,9 @@ class Index(Model):
     Tokens that are pictures, of the height and width `picture`, first become `features` by an encoder whose first
     convolution has `channels`: these are all that is stored, asked and compared.
 
-    Ablations: an order that is not `ordered` by training, and query networks that are not `adaptive`, so that they see
-    the query alone.
+    Ablations: an order that is not `ordered` by training; query networks that are not `adaptive`, so that they see the
+    query alone; and points that are not `permuted`, but left out: slots are all that is stored, and what is read from
+    one stands for the point nearest to it.
     """
 
     family = "search"
@@ -74,6 +87,7 @@ class Index(Model):
     noisy: bool = True
     ordered: bool = True
     adaptive: bool = True
+    permuted: bool = True
     picture: tuple[int, int] | None = None
     features: int = 1
     channels: int = 32
@@ -92,9 +106,11 @@ class Index(Model):
             raise ValueError('before must be "all" where there are no slots, got "slots"')
         arguments.number("temperature", self.temperature, strict=True)
         arguments.number("softness", self.softness, strict=True)
-        for name in ("shared", "noisy", "ordered", "adaptive"):
+        for name in ("shared", "noisy", "ordered", "adaptive", "permuted"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if not self.permuted and not self.slots:
+            raise ValueError("slots must be at least 1 where points are not permuted: they are all that is stored")
         check_picture(self.picture, self.features, self.channels)
         self.transformer()
 
@@ -111,14 +127,15 @@ class Index(Model):
 class IndexNetwork(Network):
     """Stages: with pictures "features", what they became [length, features]; "order", the scores of the points
     [points, 1]; with extra space "slots", what they hold [slots, inputs]; and "look-up 1" … "look-up M", how each query
-    weighs points and slots [queries, points + slots].
+    weighs points and slots [queries, points + slots]. Where points are not permuted, their order is that of the slots
+    nearest to them, and look-ups weigh the points [queries, points] by how near they are to what is read.
 
     Outputs, for queries alone, are logarithms of how much the answer weighs each point.
     """
 
     def __init__(self, model: Index, inputs: int, points: int, queries: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.model, self.points, places = model, points, points + model.slots
+        self.model, self.points, places = model, points, points * model.permuted + model.slots
         self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
         inputs = inputs if self.encoder is None else model.features
         seen = inputs * (1 + 2 * model.octaves)  # of a query, or of what was read
@@ -150,7 +167,8 @@ class IndexNetwork(Network):
         for asker in () if model.shared else askers:
             draw_normal(asker.first.bias, 1 / math.sqrt(asker.first.in_features), generator)
         self.score, self.sort = Score(), Sort(model.softness)
-        self.visit = Visit(points, Look(model.temperature, model.noisy), model.before, model.octaves)
+        before = model.before if model.permuted else None
+        self.visit = Visit(points, Look(model.temperature, model.noisy), before, model.octaves)
         self.answer, self.scored = Answer(points, model.answer), model.lookups if model.answer == "each" else 1
         self.columns = [model.lookups, seen, *[entry] * (model.lookups - 1) * model.adaptive]  # of a shared network
         self.noise = (model.lookups, queries, places)
@@ -183,11 +201,14 @@ class IndexNetwork(Network):
         tokens = tokens if self.encoder is None else self.encoder(tokens)
         points, queries = tokens[..., : self.points, :], tokens[..., self.points :, :]
         scores, slots = self.arrange(points)
-        order, soft = self.sort(scores if self.model.ordered else scores.detach(), noise is not None)
-        stored = torch.cat((sorted_by(points, order, soft), slots), -2)
         kept = {"features": tokens, "order": scores[..., None], "slots": slots}
         kept, weights = {name: kept[name] for name in keep if name in kept}, []
-        for m, looked_up in enumerate(self.lookups(queries, stored, noise, order.argsort(-1), soft)):
+        if self.model.permuted:
+            order, soft = self.sort(scores if self.model.ordered else scores.detach(), noise is not None)
+            stored, known = torch.cat((sorted_by(points, order, soft), slots), -2), (order.argsort(-1), soft)
+        else:
+            stored, known = slots, (None, None, points)
+        for m, looked_up in enumerate(self.lookups(queries, stored, noise, *known)):
             weights.append(looked_up)
             if self.stages[m - self.model.lookups] in keep:
                 kept[self.stages[m - self.model.lookups]] = weights[-1].exp()
@@ -204,6 +225,8 @@ class IndexNetwork(Network):
             stream = block(*stream)
         state = self.norm(added(*stream))
         slots = points[..., :0, :] if self.write is None else self.write(state[..., self.points :, :])
+        if not self.model.permuted:
+            return nearest_places(points, slots), slots
         return self.score(self.read_out(state[..., : self.points, :])), slots
 
     def lookups(
@@ -213,8 +236,10 @@ class IndexNetwork(Network):
         noise: Float[Tensor, "*batch lookups queries places"] | None = None,
         places: Int[Tensor, "*batch points"] | None = None,
         soft: Float[Tensor, "*batch points points"] | None = None,
+        points: Float[Tensor, "*batch points inputs"] | None = None,
     ) -> Iterator[Float[Tensor, "*batch queries places"]]:
-        """The logarithms of how each look-up weighs what is stored: by place, or by point if their `places` are given.
+        """The logarithms of how each look-up weighs what is stored: by place; by point if their `places` are given, or
+        `points` for which what is read may stand.
 
         A network for one look-up sees the query and all that was read. One that is shared is also told which look-up it
         is, and what its first layer makes of each read is added to what it made of those before.
@@ -229,7 +254,9 @@ class IndexNetwork(Network):
             asker, last = self.blocks[self.model.layers + (0 if shared else m)], m == count - 1
             own = None if noise is None else noise[..., m, :, :]
             logits = asker(seen, *told[m])
-            weights, entry, found = self.visit(logits, queries, stored, own, barred, places, soft, self.directory, last)
+            weights, entry, found = self.visit(
+                logits, queries, stored, own, barred, places, soft, points, self.directory, last
+            )
             yield found
             barred = None if barred is None else barred + BARRED * weights.exp()
             if entry is not None and self.model.adaptive:

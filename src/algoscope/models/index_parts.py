@@ -96,11 +96,12 @@ class Visit(nn.Module):
     """A look-up and all that follows from it, in one part, which a compiler makes few operations of.
 
     Returns the logarithms of the weights of places; what the next look-ups see of it: a place, what was read there,
-    and how it compares with the query; and the weights by point where `places` are given. What is `barred` is added to
-    the logits. The last look-up is among the points: slots hold none.
+    and how it compares with the query; and the weights by point where `places` are given, or `known` points that what
+    is read may stand for. What is `barred` is added to the logits. The last look-up is among the points, and those
+    `before` among "all" places or "slots" alone; None says that there are no others.
     """
 
-    def __init__(self, points: int, look: Look, before: str, octaves: int) -> None:
+    def __init__(self, points: int, look: Look, before: str | None, octaves: int) -> None:
         super().__init__()
         self.points, self.look, self.before, self.octaves = points, look, before, octaves
 
@@ -113,18 +114,20 @@ class Visit(nn.Module):
         barred: Float[Tensor, "*batch some places"] | None,
         places: Int[Tensor, "*batch points"] | None,
         soft: Float[Tensor, "*batch points points"] | None,
+        known: Float[Tensor, "*batch points inputs"] | None,
         directory: Float[Tensor, "*members places size"] | None,
         last: bool,
-    ) -> tuple[Tensor, Float[Tensor, "*batch queries entry"] | None, Float[Tensor, "*batch queries places"]]:
+    ) -> tuple[Tensor, Float[Tensor, "*batch queries entry"] | None, Float[Tensor, "*batch queries told"]]:
         if directory is not None:
             logits = of_each(logits, directory.mT) / math.sqrt(directory.shape[-1])
         points, slots = logits[..., : self.points], logits[..., self.points :]
-        if last:
+        if last and self.before is not None:
             logits = torch.cat((points, torch.full_like(slots, NEVER)), -1)
         elif self.before == "slots":
             logits = torch.cat((torch.full_like(points, NEVER), slots), -1)
         weights, value = self.look(logits if barred is None else logits + barred, stored, noise)
         found = weights if places is None else by_point(weights, places, soft)
+        found = found if known is None else standing_for(value, known, hard=noise is None)
         if last:
             return weights, None, found
         address = weights.exp() if directory is None else of_each(weights.exp(), directory)
@@ -155,9 +158,13 @@ def weigh(
 ) -> Float[Tensor, "*shape places"]:
     """Logarithms of the weights of places: without noise all of it on one; else softly, with Gumbel noise."""
     if noise is None:
-        return torch.full_like(logits, NEVER).scatter(-1, logits.argmax(-1, keepdim=True), 0.0)
+        return largest_alone(logits)
     gumbel = -(-noise.clamp(min=TINY).log()).clamp(min=TINY).log() if noisy else 0.0
     return ((logits + gumbel) / temperature).log_softmax(-1)
+
+
+def largest_alone(logits: Float[Tensor, "*shape places"]) -> Float[Tensor, "*shape places"]:
+    return torch.full_like(logits, NEVER).scatter(-1, logits.argmax(-1, keepdim=True), 0.0)
 
 
 def waves(places: int, size: int, generator: torch.Generator) -> Float[Tensor, "places size"]:
@@ -203,6 +210,25 @@ def by_point(weights: Tensor, places: Int[Tensor, "*batch points"], soft: Tensor
         share = points.detach().exp().clamp(min=FAINT / count)
         points = straight(points, weights[..., :count].detach().exp() @ soft / share)
     return torch.cat((points, weights[..., count:]), -1)
+
+
+def standing_for(
+    values: Float[Tensor, "*batch queries inputs"], points: Float[Tensor, "*batch points inputs"], hard: bool
+) -> Float[Tensor, "*batch queries points"]:
+    """Logarithms of how much each value stands for each point: all for the nearest if that is `hard`, else by the
+    inverse of their squared distances.
+    """
+    apart = (values[..., :, None, :] - points[..., None, :, :]).square().sum(-1)
+    near = -(apart + SAME**2).log()
+    return largest_alone(near) if hard else near.log_softmax(-1)
+
+
+def nearest_places(
+    points: Float[Tensor, "*batch points inputs"], stored: Float[Tensor, "*batch places inputs"]
+) -> Tensor:
+    """For each point the place of what is stored nearest to it."""
+    apart = (points[..., :, None, :] - stored.detach()[..., None, :, :]).square().sum(-1)
+    return apart.argmin(-1).to(points.dtype)
 
 
 def straight(value: Tensor, soft: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import functools
 import importlib
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +31,10 @@ DIGITS = 4  # of a saved number
 
 @dataclass(frozen=True)
 class Training:
-    """Models that differ in their seed only, trained side by side."""
+    """Models that differ in their seed only, trained side by side.
+
+    It `needs` a variable of the environment, such as one that names a folder of images; without it, it is left out.
+    """
 
     name: str
     task: Task
@@ -38,6 +42,7 @@ class Training:
     settings: Settings
     learning_rate: float = 1e-3
     seeds: tuple[int, ...] = (0,)
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -223,6 +228,9 @@ def train_and_measure(
             print(f"{k + 1} of {len(chosen)}: {each.name}", flush=True)
         if isinstance(each, Case):
             _measure(study, folder, each, 0, "", 0.0, functools.partial(each.measure, scale), torch.device("cpu"))
+            continue
+        if each.needs and each.needs not in os.environ:
+            print(f"left out: {each.name} needs the variable {each.needs}", flush=True)
             continue
         members = [Member(each.task, seed, each.learning_rate) for seed in each.seeds]
         run = train_population(each.model, members, each.settings, folder / "runs", device, progress)

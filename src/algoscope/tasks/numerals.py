@@ -5,6 +5,7 @@ image of a digit stands where is a fixed function of all numbers of a prompt, mi
 """
 
 import functools
+import os
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -32,12 +33,16 @@ class Digits(NamedTuple):
 
 
 def check(universe: int, digits: int, folder: str | None, split: str) -> None:
-    """Whether numbers below `universe` have so many digits, and there are images of all."""
+    """Whether numbers below `universe` have so many digits, and there are images of all.
+
+    A folder that is named by a variable, such as $MNIST, is looked at now only if that is set.
+    """
     arguments.integer("digits", digits, 1)
     arguments.choice("split", split, tuple(SPLITS))
     if universe > 10**digits:
         raise ValueError(f"universe must be at most {10**digits}, as numbers have {digits} digits, got {universe}")
-    handwritten(folder or SHIPPED, split, torch.device("cpu"))
+    if folder is None or "$" not in os.path.expandvars(folder):
+        handwritten(folder or SHIPPED, split, torch.device("cpu"))
 
 
 def pictures(
@@ -69,7 +74,10 @@ def mixed(words: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
 
 def handwritten(folder: str, split: str, device: torch.device) -> Digits:
     """The images of a folder, kept on the device."""
-    return _handwritten(folder, split, device)
+    found = os.path.expandvars(folder)
+    if "$" in found:
+        raise ValueError(f"folder is {folder}: set that variable to a folder with the files of MNIST")
+    return _handwritten(found, split, device)
 
 
 # As torch.compiler.assume_constant_result does, which loads the compiler: that takes as long as loading torch.

@@ -198,8 +198,8 @@ class NumberSearch(Search):
     """Points are different numbers of 0..universe − 1, queries any of them; networks see pictures of them alone.
 
     A picture is `digits` handwritten digits side by side: those that ship with the project, or those of a `folder`
-    with the files of MNIST. Images of the `split` "test" are others than those of "train". What is near is decided by
-    the numbers: nobody tells a network.
+    with the files of MNIST, which a variable may name ("$MNIST"). Images of the `split` "test" are others than those of
+    "train". What is near is decided by the numbers: nobody tells a network.
     """
 
     size: int = 50

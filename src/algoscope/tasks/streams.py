@@ -106,8 +106,8 @@ class ZipfStream(Stream):
 class NumberStream(Stream):
     """Networks see items as pictures of their numbers: `digits` handwritten digits, another image each time.
 
-    They are those that ship with the project, or those of a `folder` with the files of MNIST; images of the `split`
-    "test" are others than those of "train".
+    They are those that ship with the project, or those of a `folder` with the files of MNIST, which a variable may name
+    ("$MNIST"); images of the `split` "test" are others than those of "train".
     """
 
     universe: int = 100

@@ -6,11 +6,10 @@ each look-up. "With waves" a small network sees numbers as waves, too. With extr
 any may, one that reads a slot is one that cannot; slots that are "read first" are those of a small network with waves.
 In more than one dimension, where points are uniform, orders can be folded.
 
-Pictures of numbers are those of the digits that ship with the project. A folder with the files of MNIST, named by the
-variable ALGOSCOPE_MNIST, adds runs with these: only they are comparable with the published numbers.
+Pictures of numbers are those of the digits that ship with the project. With a folder of the files of MNIST, named by
+the variable ALGOSCOPE_MNIST, runs with these are made too: only they are comparable with the published numbers.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,16 +28,18 @@ from algoscope.tasks import (
     ZipfStream,
 )
 from algoscope.tasks.numerals import height_and_width
+from algoscope.tasks.search import Search
 from algoscope.training import Settings
 
 PUBLISHED, OURS, HALF = "1D uniform, as published", "1D uniform", "1D uniform, 2 look-ups"
 HASTY, WAVES = "1D uniform, in haste", "1D uniform, in haste, with waves"
-HARD, HARD_PUBLISHED, ZIPF = "1D hard", "1D hard, as published", "1D Zipf queries"
-PLANE, PLANE_HARD, SPHERE = "2D uniform", "2D hard", "30D sphere"
-NOISELESS, FROZEN, BLIND, FLAT = "without noise", "frozen order", "queries that see no reads", "no folds"
+HARD, HARD_PUBLISHED, HARD_MORE = "1D hard", "1D hard, as published", "1D hard, 31 points"
+ZIPF, PLANE, PLANE_HARD, SPHERE = "1D Zipf queries", "2D uniform", "2D hard", "30D sphere"
+NOISELESS, FROZEN, BLIND = "without noise", "frozen order", "queries that see no reads"
+UNPERMUTED, FLAT = "vectors instead of points", "no folds"
 STREAM, FIXED, LARGE = "Zipf stream", "Zipf stream, fixed ranks", "500 points, pointers"
 NUMBERS, HITTERS, PROBE = "pictures of numbers", "stream of pictures", "30D sphere, 8 points, 1 look-up"
-MNIST = os.environ.get("ALGOSCOPE_MNIST")
+MNIST, MNIST_DIGITS = "ALGOSCOPE_MNIST", (28, 28)  # a variable that names a folder, and the pixels of its images
 QUERIES = 16  # for each set of points: with 64 sets a step learns from 1,024 queries, as the paper's
 
 
@@ -62,9 +63,13 @@ def one(
 
 
 def ablations(name: str, of: Training, seeds: tuple[int, ...]) -> list[Training]:
-    """What is lost without noise, with an order that is not learned, and where queries do not see what was read."""
+    """What is lost without noise, with an order that is not learned, where queries do not see what was read, and where
+    as many vectors of the network's own are stored instead of the points.
+    """
     assert isinstance(of.model, Index)
-    changed = {NOISELESS: {"noisy": False}, FROZEN: {"ordered": False}, BLIND: {"adaptive": False}}
+    assert isinstance(of.task, Search)
+    changed: dict[str, dict[str, Any]] = {NOISELESS: {"noisy": False}, FROZEN: {"ordered": False}}
+    changed |= {BLIND: {"adaptive": False}, UNPERMUTED: {"permuted": False, "slots": of.task.size}}
     return [
         replace(of, name=f"{name}, {what}", model=replace(of.model, **change), seeds=seeds)
         for what, change in changed.items()
@@ -79,19 +84,18 @@ def folded(training: Training, folds: int) -> list[Training]:
 
 
 def pictures(
-    search: str,
-    stream: str,
-    model: Index,
-    settings: Mapping[str, Any],
-    counting: Mapping[str, Any],
-    folder: str | None = None,
+    model: Index, settings: Mapping[str, Any], counting: Mapping[str, Any], images: str | None = None
 ) -> list[Training]:
-    """A search among numbers and a stream of them, both seen as pictures of three digits, at the published sizes."""
-    seen = height_and_width(3, folder)
-    return [
-        one(search, NumberSearch(50, queries=QUERIES, folder=folder), replace(model, picture=seen), **settings),
-        one(stream, NumberStream(100, 100, folder=folder), LearnedSketch(cells=16, picture=seen), **counting),
-    ]
+    """A search among numbers and a stream of them, both seen as pictures of three digits, at the published sizes.
+
+    Images are those of the folder that the variable `images` names, by default those that ship with the project.
+    """
+    folder, seen = f"${images}" if images else None, (MNIST_DIGITS[0], 3 * MNIST_DIGITS[1])
+    seen = seen if images else height_and_width(3)
+    search = NumberSearch(50, queries=QUERIES, folder=folder), replace(model, picture=seen)
+    stream = NumberStream(100, 100, folder=folder), LearnedSketch(cells=16, picture=seen)
+    made = [one(NUMBERS, *search, **settings), one(HITTERS, *stream, **counting)]
+    return [replace(each, name=mnist(each.name), needs=images) for each in made] if images else made
 
 
 def smoke() -> Sequence[Training | Case]:
@@ -163,49 +167,53 @@ def laptop() -> Sequence[Training | Case]:
 
 
 def paper() -> Sequence[Training | Case]:
-    """The paper's sizes, what matters most first. It trains up to 500,000 steps with Adam; with Muon a hundredth of
-    that finds as much or more, though errors still fall a little (docs/data-structures.md). In more than one dimension
-    at a third of the rate. Small networks, of a tenth to a seventh of the published weights, train on one core of a
-    processor in 2 to 40 minutes.
+    """The paper's sizes, what matters most first. It trains up to 500,000 steps with Adam; with Muon a tenth of that or
+    less finds as much or more (docs/data-structures.md). Small networks, of a tenth to a seventh of the published
+    weights, find as much as large ones wherever both were tried; the published form has the published size.
     """
-    short, three = {"steps": 20_000, "rate": 3e-3}, (0, 1, 2)
+    three = (0, 1, 2)
     small: dict[str, Any] = {"layers": 4, "heads": 4, "width": 32, "hidden": 256}
-    counting = {"steps": 15_000, "rate": 2e-3}
+    large, brisk, slow = {"steps": 20_000, "rate": 3e-3}, {"rate": 1e-2, "batch": 32}, {"rate": 1e-3, "batch": 32}
+    counting, seen = {"steps": 15_000, "rate": 2e-3}, {"steps": 12_000, "rate": 3e-3, "batch": 16}
     published = Index(lookups=7)
-    ours = replace(published, shared=True, answer="any")
-    six, four, two = (replace(ours, lookups=lookups) for lookups in (6, 4, 2))
-    hasty = replace(ours, answer="each")
+    ours = replace(published, shared=True, answer="any", **small)
+    hasty, few = replace(ours, answer="each"), replace(published, lookups=2)
+    waves, first = replace(hasty, octaves=6), replace(few, slots=8, before="slots", octaves=5, **small)
     # Training that counts what is found in the end alone loses the order of so many (docs/log.md).
-    pointers = replace(hasty, lookups=5, address="pointer", octaves=7, **small)
-    line, fifty = UniformSearch(100, queries=QUERIES), UniformSearch(50, queries=QUERIES)
-    main, few = one(OURS, line, ours, **short, seeds=three), replace(published, lookups=2)
-    first = replace(few, slots=8, before="slots", octaves=5, **small)
-    brisk = {"rate": 1e-2, "batch": 32}
-    plane = folded(one(PLANE, UniformSearch(100, dim=2, queries=QUERIES), six, 20_000, 1e-3, three), 1)
-    sphere = folded(one(SPHERE, SphereSearch(100, queries=QUERIES), replace(six, **small), 3_000, 1e-3, batch=32), 4)
+    pointers = replace(hasty, lookups=5, address="pointer", octaves=7)
+    line, fifty, hard = (
+        UniformSearch(100, queries=QUERIES),
+        UniformSearch(50, queries=QUERIES),
+        HardSearch(15, queries=QUERIES),
+    )
+    four, six = replace(ours, lookups=4), replace(ours, lookups=6)
+    main = one(OURS, line, ours, 12_000, **brisk, seeds=three)
+    plane = folded(one(PLANE, UniformSearch(100, dim=2, queries=QUERIES), six, 12_000, **slow, seeds=three), 1)
+    sphere = folded(one(SPHERE, SphereSearch(100, queries=QUERIES), six, 6_000, **slow), 4)
     hashed = replace(published, lookups=1, **small)
     probe = folded(one(PROBE, SphereSearch(8, queries=QUERIES), hashed, 4_000, 3e-3, batch=32), 1)
     return (
         main,
         plane[0],
-        one(HARD, HardSearch(15, queries=QUERIES), four, **short),
+        one(HARD, hard, four, **large),
         one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 30_000, 1e-3),
         sphere[0],
-        *(one(space(slots), fifty, replace(few, slots=slots), **short) for slots in (0, 8, 32, 128)),
-        *(one(slots_first(slots), fifty, replace(first, slots=slots), 20_000, **brisk) for slots in (8, 32, 128)),
+        *(one(space(slots), fifty, replace(few, slots=slots), **large) for slots in (0, 8, 32, 128)),
+        *(one(slots_first(slots), fifty, replace(first, slots=slots), 40_000, **brisk) for slots in (8, 32, 128)),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
-        one(HALF, fifty, replace(two, octaves=5, **small), 3_000, **brisk),
-        one(ZIPF, ZipfSearch(100, queries=QUERIES), ours, **short),
-        *(pictures(mnist(NUMBERS), mnist(HITTERS), ours, short, counting, MNIST) if MNIST else ()),
+        one(HALF, fifty, replace(ours, lookups=2, octaves=5), 3_000, **brisk),
+        one(ZIPF, ZipfSearch(100, queries=QUERIES), waves, 12_000, **brisk),
+        *pictures(ours, seen, seen, MNIST),
         one(LARGE, UniformSearch(500, queries=64), pointers, 3_000, 1e-2, batch=8),
+        one(HARD_MORE, HardSearch(31, queries=QUERIES), replace(ours, lookups=5), **large),
         *ablations(OURS, main, seeds=(0,)),
-        one(WAVES, line, replace(hasty, octaves=6, **small), 3_000, **brisk, seeds=three),
-        one(HASTY, line, hasty, **short, seeds=three),
+        one(WAVES, line, waves, 12_000, **brisk, seeds=three),
+        one(HASTY, line, hasty, 12_000, **brisk, seeds=three),
         *probe,
         one(FIXED, ZipfStream(100, 100, ranks="fixed"), LearnedSketch(cells=16), **counting),
-        one(PUBLISHED, line, published, **short),
-        one(HARD_PUBLISHED, HardSearch(15, queries=QUERIES), replace(published, lookups=4), **short),
-        *pictures(NUMBERS, HITTERS, ours, short, counting),
+        one(PUBLISHED, line, published, **large),
+        one(HARD_PUBLISHED, hard, replace(published, lookups=4), **large),
+        *pictures(ours, seen, seen),
         plane[1],
         sphere[1],
         planted_case(points=15),
