@@ -188,7 +188,7 @@ def paper() -> Sequence[Training | Case]:
     )
     four, six = replace(ours, lookups=4), replace(ours, lookups=6)
     main = one(OURS, line, ours, 12_000, **brisk, seeds=three)
-    plane = folded(one(PLANE, UniformSearch(100, dim=2, queries=QUERIES), six, 12_000, **slow, seeds=three), 1)
+    plane = folded(one(PLANE, UniformSearch(100, dim=2, queries=QUERIES), six, 12_000, 2e-3, three, 32), 1)
     sphere = folded(one(SPHERE, SphereSearch(100, queries=QUERIES), six, 6_000, **slow), 4)
     hashed = replace(published, lookups=1, **small)
     probe = folded(one(PROBE, SphereSearch(8, queries=QUERIES), hashed, 4_000, 3e-3, batch=32), 1)
@@ -199,7 +199,10 @@ def paper() -> Sequence[Training | Case]:
         one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 30_000, 1e-3),
         sphere[0],
         *(one(space(slots), fifty, replace(few, slots=slots), **large) for slots in (0, 8, 32, 128)),
-        *(one(slots_first(slots), fifty, replace(first, slots=slots), 40_000, **brisk) for slots in (8, 32, 128)),
+        *(
+            one(slots_first(slots), UniformSearch(50, queries=64), replace(first, slots=slots), 40_000, **brisk)
+            for slots in (8, 32, 128)
+        ),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
         one(HALF, fifty, replace(ours, lookups=2, octaves=5), 3_000, **brisk),
         one(ZIPF, ZipfSearch(100, queries=QUERIES), waves, 12_000, **brisk),
