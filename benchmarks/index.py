@@ -34,7 +34,6 @@ from benchmarks.kernels import kernels
 RESULT = Path("results/benchmarks/index.json")
 PUBLISHED = {64: 212_943, 128: 175_559, 256: 146_495, 1024: 113_960, 2048: 103_476}  # queries/s by number of points
 MEMBERS = (1, 3)
-LARGER = 4  # times as many sets in a step, to see whether they cost as much
 LONGEST = 25  # kernels of a step that are told by name
 
 
@@ -78,11 +77,8 @@ def training(sizes: Sizes, device: torch.device, seconds: float, members: Sequen
         speeds = {"steps_per_s": found.steps_per_s, "model_steps_per_s": found.model_steps_per_s}
         ours.append({"members": count, **speeds, "compile_s": found.compile_s, "gib": found.gib, "ratios": ratios})
         print(json.dumps(ours[-1], indent=1), flush=True)
-    larger = replace(settings, batch=LARGER * sizes.sets)
-    of_more = measure(sizes.model, [Member(sizes.task)], larger, device, seconds).steps_per_s
     about = {"sets": sizes.sets, "precision": settings.on(device, sizes.task).precision}
-    more = {"sets": larger.batch, "steps_per_s": of_more}
-    return {**about, "plain_steps_per_s": plain, "ours": ours, "more_sets": more, **_taken(sizes, settings, device)}
+    return {**about, "plain_steps_per_s": plain, "ours": ours, **_taken(sizes, settings, device)}
 
 
 def _taken(sizes: Sizes, settings: Settings, device: torch.device) -> dict[str, Any]:

@@ -206,7 +206,7 @@ def paper() -> Sequence[Training | Case]:
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
         one(HALF, fifty, replace(ours, lookups=2, octaves=5), 3_000, **brisk),
         one(ZIPF, ZipfSearch(100, queries=QUERIES), waves, 12_000, **brisk),
-        *pictures(ours, seen, seen, MNIST),
+        *pictures(ours, seen, {**seen, "rate": 1e-3}, MNIST),
         one(LARGE, UniformSearch(500, queries=64), pointers, 3_000, 1e-2, batch=8),
         one(HARD_MORE, HardSearch(31, queries=QUERIES), replace(ours, lookups=5), **large),
         *ablations(OURS, main, seeds=(0,)),
