@@ -1,6 +1,8 @@
 """An index in training and in use: ours against a plain loop over the same network, as ratios from one run.
 
-    python -m benchmarks.index                  writes results/benchmarks/index.json; about a minute on a GPU
+    python -m benchmarks.index                  writes results/benchmarks/index.json; four minutes on a GPU, most of
+                                                which compile
+    python -m benchmarks.index --parts queries  one part of it; the others stay as they are
     python -m benchmarks.index --scale smoke    small sizes, for a CPU; writes nothing without --out
 
 The plain loop is eager PyTorch in 32 bits with Adam, and fetches the loss at each step. Ratios are to the one that
@@ -34,6 +36,7 @@ from benchmarks.kernels import kernels
 RESULT = Path("results/benchmarks/index.json")
 PUBLISHED = {64: 212_943, 128: 175_559, 256: 146_495, 1024: 113_960, 2048: 103_476}  # queries/s by number of points
 MEMBERS = (1, 3)
+PARTS = ("queries", "training", "kernels")
 LONGEST = 25  # kernels of a step that are told by name
 
 
@@ -78,20 +81,18 @@ def training(sizes: Sizes, device: torch.device, seconds: float, members: Sequen
         ours.append({"members": count, **speeds, "compile_s": found.compile_s, "gib": found.gib, "ratios": ratios})
         print(json.dumps(ours[-1], indent=1), flush=True)
     about = {"sets": sizes.sets, "precision": settings.on(device, sizes.task).precision}
-    return {**about, "plain_steps_per_s": plain, "ours": ours, **_taken(sizes, settings, device)}
+    return {**about, "plain_steps_per_s": plain, "ours": ours}
 
 
-def _taken(sizes: Sizes, settings: Settings, device: torch.device) -> dict[str, Any]:
+def longest(sizes: Sizes, device: torch.device) -> dict[str, Any]:
     """How many kernels a step of one model takes on a GPU, and which take longest."""
     if device.type != "cuda":
         return {}
+    settings = Settings(steps=100_000, batch=sizes.sets, curriculum=None)
     found = kernels(sizes.model, [Member(sizes.task)], settings, device)
-    longest = [{"name": kernel.name[:80], "calls": kernel.calls, "us": kernel.us} for kernel in found[:LONGEST]]
-    return {
-        "kernels": sum(kernel.calls for kernel in found),
-        "us": sum(kernel.us for kernel in found),
-        "longest": longest,
-    }
+    rows = [{"name": kernel.name[:80], "calls": kernel.calls, "us": kernel.us} for kernel in found[:LONGEST]]
+    calls, us = (sum(each) for each in zip(*((kernel.calls, kernel.us) for kernel in found), strict=True))
+    return {"kernels": calls, "us": us, "longest": rows}
 
 
 def _plain(sizes: Sizes, device: torch.device, from_host: bool) -> Callable[[], None]:
@@ -152,6 +153,7 @@ def _recorded(network: IndexNetwork, asked: Tensor, stored: Tensor) -> Callable[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="by default all")
     parser.add_argument("--scale", choices=["smoke", "paper"], default="paper")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement of training")
     parser.add_argument("--members", type=int, nargs="+", default=MEMBERS, help="of populations; each is compiled anew")
@@ -159,18 +161,21 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     device, sizes = arguments.device(options.device), SMOKE if options.scale == "smoke" else PAPER
-    about = {"scale": options.scale, "task": runs.plain(sizes.task), "model": runs.plain(sizes.model)}
-    found = {
-        "training": training(sizes, device, options.seconds, options.members),
-        "queries": queries(sizes, device, options.seconds / 4),
-        **about,
-        "provenance": runs.provenance(device),
-    }
-    print(json.dumps(found, indent=1))
     out = options.out or (RESULT if options.scale == "paper" else None)
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(found, indent=1) + "\n")
+    found = json.loads(out.read_text()) if out is not None and out.exists() else {}
+    found |= {"scale": options.scale, "task": runs.plain(sizes.task), "model": runs.plain(sizes.model)}
+    for part in options.parts:
+        if part == "queries":
+            measured = queries(sizes, device, options.seconds / 4)
+        elif part == "training":
+            measured = training(sizes, device, options.seconds, options.members)
+        else:
+            measured = longest(sizes, device)
+        found |= {part: {**measured, "provenance": runs.provenance(device)}}
+        print(json.dumps(found[part], indent=1), flush=True)
+        if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            runs.write_text(out, json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

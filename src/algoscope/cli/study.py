@@ -20,6 +20,7 @@ def main(
     device: str | None = None,
     only: tuple[str, ...] = (),
     known: Path | None = None,
+    at_once: int = 1,
 ) -> None:
     """Carry out a study: train and measure its models, judge its claims, build its page. Stopped, it goes on later.
 
@@ -30,9 +31,10 @@ def main(
         device: Such as cpu or cuda; by default a GPU if there is one.
         only: Names of the runs to carry out; by default all. Several processes can share the work in one folder.
         known: Folder of results to take as they are, such as results/algoformer; only what it lacks is carried out.
+        at_once: Runs that go on at a time, in processes of their own; a GPU takes a dozen small ones side by side.
     """
     found = study.find(name)
-    page = study.carry_out(found, scale, out, device, only, known=known)
+    page = study.carry_out(found, scale, out, device, only, known=known, at_once=at_once)
     claims = study.read(page.parent)[1]["claims"]
     judged = [claim for claim in claims if claim["verdict"] != "not run"]
     for claim in judged:

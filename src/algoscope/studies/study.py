@@ -20,7 +20,7 @@ import torch
 
 from algoscope import arguments, runs
 from algoscope.models import Model, Network
-from algoscope.studies import CATALOG, SCALES, configs
+from algoscope.studies import CATALOG, SCALES, configs, processes
 from algoscope.tasks import Task
 from algoscope.training import Member, Run, Settings, load, train_population
 
@@ -183,18 +183,26 @@ def carry_out(
     only: Sequence[str] = (),
     progress: bool = True,
     known: Path | None = None,
+    at_once: int = 1,
 ) -> Path:
     """Trains, measures and judges, and returns the page. What is finished is not done again.
 
     `only` names the runs to carry out, by default all: so a study can be split over processes or machines that share a
     folder. The page shows whatever has been measured by then. What is `known`, a folder of results, is taken as it is,
-    and only what it lacks is carried out.
+    and only what it lacks is carried out. With `at_once` above 1 so many runs go on at a time, in processes of their
+    own.
     """
     arguments.choice("scale", scale, SCALES)
+    arguments.integer("at_once", at_once, 1)
+    for name in only:
+        arguments.choice("only", name, [run.name for run in study.runs[scale]])
     folder = out / study.name / scale
     lacking = [run.name for run in study.runs[scale]] if known is None else take(study, scale, folder, known)
-    if only or lacking:
-        train_and_measure(study, scale, folder, arguments.device(device), only or lacking, progress)
+    if wanted := list(only or lacking):
+        if at_once > 1:
+            processes.at_once(study.name, scale, folder, arguments.device(device), wanted, at_once, progress)
+        else:
+            train_and_measure(study, scale, folder, arguments.device(device), wanted, progress)
     collect(study, scale, folder)
     return build_page(folder)
 
@@ -219,9 +227,7 @@ def take(study: Study, scale: str, folder: Path, known: Path) -> list[str]:
 def train_and_measure(
     study: Study, scale: str, folder: Path, device: torch.device, only: Sequence[str] = (), progress: bool = True
 ) -> None:
-    """The part of a study that takes long, and wants a GPU; what it finds is a file for each model."""
-    for name in only:
-        arguments.choice("only", name, [run.name for run in study.runs[scale]])
+    """The part of a study that takes long, and wants a GPU; what it finds is a file for each model. `only` as above."""
     chosen = [run for run in study.runs[scale] if not only or run.name in only]
     for k, each in enumerate(chosen):
         if progress:

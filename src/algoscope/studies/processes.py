@@ -1,0 +1,95 @@
+"""Runs of a study in several processes at once.
+
+The kernels of a small network are too short to fill a GPU, and processes of their own take turns on it. NVIDIA's
+Multi-Process Service, which comes with the driver, runs them side by side: where it is there, it is started for these
+processes alone, and ended with them.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from algoscope import runs
+
+SERVICE = "nvidia-cuda-mps-control"
+LOOK = 0.2  # seconds between two looks at the processes
+
+
+def at_once(
+    study: str, scale: str, folder: Path, device: torch.device, names: Sequence[str], count: int, progress: bool
+) -> None:
+    """Carries out the named runs, so many at a time. One that fails does not stop the others; it is told in the end."""
+    logs = folder / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    threads = {"OMP_NUM_THREADS": str(max((os.cpu_count() or 1) // count, 1))}
+    left, running, failed = list(names), dict[str, subprocess.Popen[bytes]](), list[str]()
+    begin = time.monotonic()
+    with sharing(device) as shared:
+        try:
+            while left or running:
+                while left and len(running) < count:
+                    name = left.pop(0)
+                    command = [sys.executable, "-m", __name__, study, scale, str(folder), str(device), name]
+                    running[name] = _started(
+                        command, logs / f"{runs.slug(name)}.log", {**threads, **os.environ, **shared}
+                    )
+                time.sleep(LOOK)
+                for name in [name for name, process in running.items() if process.poll() is not None]:
+                    failed += [name] if running.pop(name).returncode else []
+                    done = len(names) - len(left) - len(running)
+                    if progress:
+                        how = "failed" if name in failed else "done"
+                        print(
+                            f"{done} of {len(names)} after {time.monotonic() - begin:.0f} s: {name}, {how}", flush=True
+                        )
+        finally:
+            for process in running.values():
+                process.terminate()  # each writes a checkpoint, and goes on from there the next time
+            for process in running.values():
+                process.wait()
+    if failed:
+        raise runs.RunError(f"{len(failed)} of {len(names)} runs failed ({'; '.join(failed)}): see {logs}")
+
+
+def _started(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    with log.open("w") as file:
+        return subprocess.Popen(command, stdout=file, stderr=file, env=environment)
+
+
+@contextlib.contextmanager
+def sharing(device: torch.device) -> Iterator[dict[str, str]]:
+    """What has to be in the environment of processes that share a GPU; nothing where they cannot."""
+    if device.type != "cuda" or shutil.which(SERVICE) is None:
+        yield {}
+        return
+    with tempfile.TemporaryDirectory() as place:
+        own = {"CUDA_MPS_PIPE_DIRECTORY": place, "CUDA_MPS_LOG_DIRECTORY": place}
+        environment = {**os.environ, **own}
+        began = subprocess.run([SERVICE, "-d"], env=environment, capture_output=True, check=False)
+        if began.returncode:
+            yield {}  # it may not be allowed here: processes take turns then
+            return
+        try:
+            yield own
+        finally:
+            subprocess.run([SERVICE], input=b"quit\n", env=environment, capture_output=True, check=False)
+
+
+def main(given: Sequence[str]) -> None:
+    """One run, in a process of its own."""
+    from algoscope.studies import study
+
+    name, scale, folder, device, run = given
+    study.train_and_measure(study.find(name), scale, Path(folder), torch.device(device), [run])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,83 @@
+"""Runs of a study in several processes, and what they share a GPU with."""
+
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from algoscope import runs
+from algoscope.studies import processes, study
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+STUDY = "data-structures"
+
+
+def test_runs_at_once_measure_what_runs_in_turn_do(tmp_path, monkeypatch):
+    """All but times, to the last digit."""
+    monkeypatch.setattr(study, "build_page", lambda place: place)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    found = study.find(STUDY)
+    names = [run.name for run in found.runs["smoke"][:2]]
+    results = []
+    for count in (1, 2):
+        place = study.carry_out(found, "smoke", tmp_path / str(count), "cpu", names, progress=False, at_once=count)
+        results.append(runs.read_json(place / study.RESULTS)["runs"])
+    for name in names:
+        one, two = (result[name]["0"] for result in results)
+        assert {key: one[key] for key in one if key != "seconds"} == {key: two[key] for key in two if key != "seconds"}
+
+
+def test_a_run_that_fails_is_told_and_does_not_stop_the_others(tmp_path, capsys):
+    """Its results cannot be written: where they belong there is a file."""
+    (tmp_path / "measured").write_text("")
+    names = [run.name for run in study.find(STUDY).runs["smoke"][-1:]]
+    with pytest.raises(runs.RunError, match=rf"1 of 1 runs failed \({names[0]}\): see .*logs"):
+        processes.at_once(STUDY, "smoke", tmp_path, CPU, names, count=2, progress=True)
+    assert f"{names[0]}, failed" in capsys.readouterr().out
+    assert "FileExistsError" in (tmp_path / "logs" / f"{runs.slug(names[0])}.log").read_text()
+
+
+def service(folder: Path, code: int) -> Path:
+    """In place of NVIDIA's: notes how it was called, and where it was told to be."""
+    program, notes = folder / processes.SERVICE, folder / "notes"
+    program.write_text(f'#!/bin/sh\necho "$@ $CUDA_MPS_PIPE_DIRECTORY $(timeout 1 cat)" >> {notes}\nexit {code}\n')
+    program.chmod(program.stat().st_mode | stat.S_IEXEC)
+    return notes
+
+
+def test_processes_share_a_gpu_by_a_service_of_their_own(tmp_path, monkeypatch):
+    notes = service(tmp_path, code=0)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr("sys.stdin", None)
+    with processes.sharing(GPU) as shared:
+        place = Path(shared["CUDA_MPS_PIPE_DIRECTORY"])
+        assert place.is_dir()
+    assert notes.read_text().split("\n")[:2] == [f"-d {place} ", f" {place} quit"]
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_without_the_service_they_take_turns(tmp_path, monkeypatch, there):
+    if there:
+        service(tmp_path, code=1)  # it may not be allowed
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    for device in (GPU, CPU):
+        with processes.sharing(device) as shared:
+            assert shared == {}
+
+
+def test_stopped_it_stops_its_processes(tmp_path, monkeypatch):
+    begun = []
+
+    def tired(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    start = processes._started
+    monkeypatch.setattr(processes, "_started", lambda *given: begun.append(start(*given)) or begun[-1])
+    monkeypatch.setattr(time, "sleep", tired)
+    with pytest.raises(KeyboardInterrupt):
+        processes.at_once(STUDY, "smoke", tmp_path, CPU, ["1D uniform"], count=2, progress=False)
+    assert [process.poll() is not None for process in begun] == [True]
