@@ -7,6 +7,7 @@ import math
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,19 +79,20 @@ def test_numbers_tell_how_their_model_was_trained(folder):
     trainings = {run.name: run for run in planned if isinstance(run, study.Training)}
     for name, seeds in results["runs"].items():
         for numbers in seeds.values():
-            assert ("config" in numbers) == ("trained" in numbers) == (name in trainings)
+            assert ("config" in numbers) == ("trained_on" in numbers) == (name in trainings)
             if name in trainings:
                 task, model = (numbers["config"][part] for part in ("task", "model"))
                 assert task == json.loads(json.dumps(runs.plain(trainings[name].task)))
                 assert model == json.loads(json.dumps(runs.plain(trainings[name].model)))
                 assert numbers["config"]["settings"]["steps"] == trainings[name].settings.steps
-                assert numbers["trained"]["commit"] == numbers["provenance"]["commit"]
+                assert numbers["trained_on"]["commit"] == numbers["provenance"]["commit"]
     assert ("How they were trained" in (folder / study.PAGE).read_text()) == bool(trainings)
 
 
 def test_of_trainings_is_told_what_is_not_by_default():
     def numbers(model, **settings):
-        config = json.loads(json.dumps(configs.config(UniformSearch(7), model, Settings(**settings), 0.001)))
+        training = study.Training("a", UniformSearch(7), model, Settings(**settings), 0.001)
+        config = json.loads(json.dumps(configs.config(training)))
         return {"config": config, "seconds": {"training": 90.0}, "provenance": {"device": "cpu"}}
 
     one, two = numbers(Index(folds=1), steps=10), numbers(Index(picture=(8, 16)), steps=20, batch=8)
@@ -101,6 +103,15 @@ def test_of_trainings_is_told_what_is_not_by_default():
         ["b", "UniformSearch: size 7", "Index: picture [8, 16]", "Settings: steps 20, batch 8", "0.001", 1.5, "cpu"],
         ["c", "UniformSearch: size 7", "Forgotten: layers 2", "Settings: steps 10", "0.001", 1.5, "cpu"],
     ]
+
+
+@pytest.mark.parametrize("name", ["trained_on", "seconds"])
+def test_a_study_hides_nothing_that_is_told_of_every_model(tmp_path, name):
+    """AlgoFormer's loops of training once gave way to the device of training, which had the same name."""
+    found = study.find("data-structures")
+    greedy = replace(found, measure=lambda *given: {name: 1})
+    with pytest.raises(ValueError, match=f"must not measure what is told of every model by that name: {name}"):
+        study.train_and_measure(greedy, "smoke", tmp_path, torch.device("cpu"), ["1D uniform"], progress=False)
 
 
 @pytest.mark.parametrize("change", [changed_rate, changed_steps])

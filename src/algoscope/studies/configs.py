@@ -1,7 +1,7 @@
-"""How models were trained, as results hold it, and in words."""
+"""How models are trained: as plans say it, as results hold it, and in words."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from algoscope import runs
@@ -13,9 +13,31 @@ from algoscope.training.load import kinds
 Config = Mapping[str, Any]
 
 
-def config(task: Task, model: Model, settings: Settings, learning_rate: float) -> dict[str, Any]:
-    parts = {"task": task, "model": model, "settings": settings}
-    return {name: runs.plain(part) for name, part in parts.items()} | {"learning_rate": learning_rate}
+@dataclass(frozen=True)
+class Training:
+    """Models that differ in their seed only, trained side by side.
+
+    It `needs` a variable of the environment, such as one that names a folder of images; without it, it is left out.
+    """
+
+    name: str
+    task: Task
+    model: Model
+    settings: Settings
+    learning_rate: float = 1e-3
+    seeds: tuple[int, ...] = (0,)
+    needs: str = ""
+
+
+def config(of: Training) -> dict[str, Any]:
+    parts = {"task": of.task, "model": of.model, "settings": of.settings}
+    return {name: runs.plain(part) for name, part in parts.items()} | {"learning_rate": of.learning_rate}
+
+
+def otherwise(planned: Training, seeds: Mapping[str, Any]) -> bool:
+    """Whether numbers on file are of another training than the one that is planned now."""
+    known = [model["config"] for model in seeds.values() if "config" in model]
+    return any(in_words(each) != in_words(config(planned)) for each in known)
 
 
 def in_words(found: Config) -> list[str]:
@@ -43,5 +65,6 @@ def rows(numbers: Mapping[str, Any]) -> list[list[object]]:
         models = [model for model in seeds.values() if "config" in model]
         if models:
             first, minutes = models[0], sum(model["seconds"]["training"] for model in models) / 60
-            found.append([run, *in_words(first["config"]), minutes, first["provenance"]["device"]])
+            where = first.get("trained_on", first["provenance"])["device"]
+            found.append([run, *in_words(first["config"]), minutes, where])
     return found

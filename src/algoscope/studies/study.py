@@ -19,30 +19,14 @@ import altair as alt
 import torch
 
 from algoscope import arguments, runs
-from algoscope.models import Model, Network
+from algoscope.models import Network
 from algoscope.studies import CATALOG, SCALES, configs, processes
-from algoscope.tasks import Task
-from algoscope.training import Member, Run, Settings, load, train_population
+from algoscope.studies.configs import Training
+from algoscope.training import Member, Run, load, train_population
 
 Numbers = Mapping[str, Any]
 RESULTS, PAGE = "results.json", "index.html"
 DIGITS = 4  # of a saved number
-
-
-@dataclass(frozen=True)
-class Training:
-    """Models that differ in their seed only, trained side by side.
-
-    It `needs` a variable of the environment, such as one that names a folder of images; without it, it is left out.
-    """
-
-    name: str
-    task: Task
-    model: Model
-    settings: Settings
-    learning_rate: float = 1e-3
-    seeds: tuple[int, ...] = (0,)
-    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -248,13 +232,20 @@ def train_and_measure(
 def _measure_model(study: Study, training: Training, run: Run, i: int, scale: str, device: torch.device) -> Numbers:
     assert study.measure is not None, f"{study.name} trains models, so it must say how to measure one"
     alone = replace(training, seeds=(training.seeds[i],))  # so that a fresh network can be built beside it
-    numbers = study.measure(alone, load(run.path, i, device), scale)
-    numbers = {**numbers, "trained": runs.read_json(runs.Folder(run.path).environment)}  # it may have been elsewhere
+    told: dict[str, Any] = {"trained_on": runs.read_json(runs.Folder(run.path).environment)}  # it may be another device
     if study.along is not None:
         kept = {step: load(run.path, i, device, step) for step in training.settings.keep}
-        along = [{"step": step, **study.along(alone, kept[step], scale)} for step in kept]
-        numbers = {**numbers, "along": along}
-    return {**numbers, "learning": _learning(run, i)} if study.learning else numbers
+        told["along"] = [{"step": step, **study.along(alone, kept[step], scale)} for step in kept]
+    if study.learning:
+        told["learning"] = _learning(run, i)
+    return _joined(study.measure(alone, load(run.path, i, device), scale), told)
+
+
+def _joined(numbers: Numbers, told: Numbers) -> Numbers:
+    """What a study measures, and what is told of every model; a name that both have would hide one of the two."""
+    if both := numbers.keys() & told.keys():
+        raise ValueError(f"a study must not measure what is told of every model by that name: {', '.join(both)}")
+    return {**told, **numbers}
 
 
 def _learning(run: Run, member: int) -> dict[str, list[int | float | None]]:
@@ -283,8 +274,8 @@ def _measure(
     seconds = {"training": round(trained, 1), "measuring": round(time.monotonic() - begin, 1)}
     told = {"run": run, "version": study.version, "seconds": seconds, "provenance": runs.provenance(device)}
     if isinstance(of, Training):
-        told["config"] = configs.config(of.task, of.model, of.settings, of.learning_rate)
-    runs.write_text(file, json.dumps({**told, **numbers}) + "\n")
+        told["config"] = configs.config(of)
+    runs.write_text(file, json.dumps(_joined(numbers, told)) + "\n")
 
 
 def _file(folder: Path, name: str, seed: int | str) -> Path:
@@ -348,30 +339,22 @@ def build_page(folder: Path) -> Path:
             known = {"title": label, "controls": runs.controls(), "command": command}
             runs.write_text(file, page({**known, "provenance": numbers["provenance"], **numbers["verdict"]}))
             pages[label] = file.name
-    entry, figures = CATALOG[study.name], study.figures(results["runs"])
+    entry, figures, planned = CATALOG[study.name], study.figures(results["runs"]), study.runs[results["scale"]]
+    trained = [run for run in planned if isinstance(run, Training)]
     told = {
         "title": entry.title,
         "source": entry.source,
         "about": study.about,
         "found": study.found if results["scale"] == "paper" else "",
         "models": list(labeled(results["runs"])),
-        "missing": [run.name for run in study.runs[results["scale"]] if run.name not in results["runs"]],
-        "earlier": [run.name for run in study.runs[results["scale"]] if _otherwise(run, results["runs"])],
+        "missing": [run.name for run in planned if run.name not in results["runs"]],
+        "earlier": [run.name for run in trained if configs.otherwise(run, results["runs"].get(run.name, {}))],
         "choices": [label for label, model in labeled(results["runs"]).items() if study.chosen(model)],
     }
     tables = [*study.tables(results["runs"]), *_trained(results["runs"])]
     sections = {"centerpiece": study.centerpiece, "tables": tables}
     runs.write_text(folder / PAGE, study_page({**results, **told, **sections}, figures, pages))
     return folder / PAGE
-
-
-def _otherwise(run: Training | Case, numbers: Numbers) -> bool:
-    """Whether numbers on file are of another training than the one that is planned now."""
-    if isinstance(run, Case):
-        return False
-    planned = configs.in_words(configs.config(run.task, run.model, run.settings, run.learning_rate))
-    known = [model["config"] for model in numbers.get(run.name, {}).values() if "config" in model]
-    return any(configs.in_words(config) != planned for config in known)
 
 
 def _trained(numbers: Numbers) -> list[Table]:
