@@ -25,6 +25,11 @@ def number(name: str, value: object, minimum: float = 0.0, *, strict: bool = Fal
         raise ValueError(f"{name} must be {allowed}, got {value!r}")
 
 
+def boolean(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
 def choice(name: str, value: object, allowed: Collection[str], *, otherwise: str = "") -> None:
     if not isinstance(value, str) or value not in allowed:
         names = ", ".join(repr(option) for option in allowed)

@@ -129,5 +129,9 @@ def test_what_makes_no_sense_is_refused(kind):
         kind(heads=1, width=8, loops=3, scored=4)
     with pytest.raises(ValueError, match="scored must be an integer >= 1, got 0"):
         kind(heads=1, width=8, loops=3, scored=0)
+    with pytest.raises(ValueError, match="layers must be an integer >= 1, got 0"):
+        kind(heads=1, width=8, layers=0)
+    with pytest.raises(ValueError, match="truncated must be True or False, got 'yes'"):
+        kind(heads=1, width=8, truncated="yes")
     with pytest.raises(ValueError, match="loops must be an integer >= 1, got -1"):
         kind(heads=1, width=8, loops=3).build(3, 2, 6, torch.Generator()).run_loops(-1)

@@ -128,7 +128,7 @@ def test_methods_on_x_have_an_intercept():
 def test_candidates_have_names_of_their_own_and_a_path_of_ridge_regressions(task):
     listed = [each.name for each in candidates.candidates(task)]
     assert len(set(listed)) == len(listed)
-    assert sum(name.startswith("Ridge(") for name in listed) == 7
+    assert sum(name.startswith("Ridge(") for name in listed) == (25 if task.outputs == 1 else 7)
     assert "Mean" in listed
     longest = [each for each in candidates.candidates(task) if "rate=safe" in each.name and "(1" not in each.name]
     assert longest[0].trace(task.sample(2, seed=0)).stages[-1] == (2**20 if task.outputs == 1 else 2**16)
@@ -314,10 +314,12 @@ def test_numbers_that_depend_on_sizes_are_judged_at_the_paper_s():
 def test_a_growth_is_judged_by_its_law_and_its_size(law, denied, growth, verdict):
     found = {"law": law, "path": "exponential", "growth": growth, "low": growth - 0.01, "high": growth + 0.01}
     found |= {"denied": denied}
-    numbers = {"run": {"0": {"loops": {"n": 100, "laws": {"GradientDescent(rate=0.1)": found}}}}}
-    judged = findings.grows("GradientDescent", "exponential", "run", at_least=1.5)(numbers)
-    assert judged is not None
-    assert judged.verdict == verdict
+    for close, told in ((("GradientDescent(rate=0.1)", 4), verdict), (("Newton", 4), "undecided")):
+        stages = [{"stage": f"loop {k}", "agreed": [close] if k < 4 else []} for k in range(1, 6)]
+        loops = {"n": 100, "laws": {"GradientDescent(rate=0.1)": found}, "stages": stages}
+        judged = findings.grows("GradientDescent", "exponential", "run", at_least=1.5)({"run": {"0": {"loops": loops}}})
+        assert judged is not None
+        assert judged.verdict == (told if verdict == "holds" else verdict)  # others may be closer: then none holds
 
 
 def test_the_law_of_descent_is_that_at_one_rate_on_features():

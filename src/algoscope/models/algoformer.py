@@ -42,7 +42,8 @@ class AlgoFormer(Transformer):
         for name in ("pre", "post"):
             arguments.integer(name, getattr(self, name), 0)
         arguments.choice("injection", self.injection, INJECTIONS)
-        check_loops(self.loops, self.scored)
+        arguments.boolean("loop_norm", self.loop_norm)
+        check_loops(self)
 
     @property
     def depth(self) -> int:
@@ -67,17 +68,18 @@ class Looped(Transformer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_loops(self.loops, self.scored)
+        check_loops(self)
 
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "LoopedNetwork":
         return LoopedNetwork(self, inputs, outputs, length, generator)
 
 
-def check_loops(loops: int, scored: int) -> None:
-    arguments.integer("loops", loops, 1)
-    arguments.integer("scored", scored, 1)
-    if scored > loops:
-        raise ValueError(f"scored must be at most loops = {loops}, got {scored}")
+def check_loops(model: "AlgoFormer | Looped") -> None:
+    for name in ("layers", "loops", "scored"):
+        arguments.integer(name, getattr(model, name), 1)
+    if model.scored > model.loops:
+        raise ValueError(f"scored must be at most loops = {model.loops}, got {model.scored}")
+    arguments.boolean("truncated", model.truncated)
 
 
 class LoopingNetwork(TransformerNetwork):

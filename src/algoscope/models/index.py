@@ -107,8 +107,7 @@ class Index(Model):
         arguments.number("temperature", self.temperature, strict=True)
         arguments.number("softness", self.softness, strict=True)
         for name in ("shared", "noisy", "ordered", "adaptive", "permuted"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+            arguments.boolean(name, getattr(self, name))
         if not self.permuted and not self.slots:
             raise ValueError("slots must be at least 1 where points are not permuted: they are all that is stored")
         check_picture(self.picture, self.features, self.channels)

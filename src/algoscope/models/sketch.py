@@ -49,8 +49,7 @@ class LearnedSketch(Model):
         arguments.integer("accesses", self.accesses, 1)
         arguments.integer("hidden", self.hidden, 1)
         arguments.number("temperature", self.temperature, strict=True)
-        if not isinstance(self.noisy, bool):
-            raise ValueError(f"noisy must be True or False, got {self.noisy!r}")
+        arguments.boolean("noisy", self.noisy)
         check_picture(self.picture, self.features, self.channels)
 
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "SketchNetwork":

@@ -77,8 +77,7 @@ class LinearRegression(Pairs):
         arguments.number("noise", self.noise)
         arguments.integer("targets", self.targets, 1)
         arguments.number("condition", self.condition, 1.0)
-        if not isinstance(self.rescale, bool):
-            raise ValueError(f"rescale must be True or False, got {self.rescale!r}")
+        arguments.boolean("rescale", self.rescale)
         if isinstance(self.covariance, str):
             arguments.choice("covariance", self.covariance, COVARIANCES, otherwise="a matrix")
         else:  # kept as nested tuples, so that tasks compare, hash and serialize

@@ -10,37 +10,39 @@ from torch.nn.functional import pad
 
 from algoscope import algorithms as known
 from algoscope.algorithms import Algorithm
-from algoscope.models import AlgoFormer
+from algoscope.models import Transformer
+from algoscope.models.algoformer import LoopingNetwork
 from algoscope.randomness import normal, stream
 from algoscope.reading.states import Show
 from algoscope.studies.algoformer import loops
-from algoscope.studies.algoformer.candidates import on_features
+from algoscope.studies.algoformer.candidates import candidates, on_features
 from algoscope.studies.algoformer.measures import SIZES
 from algoscope.studies.algoformer.references import steady_rate
 from algoscope.studies.constructions.controls import CONTROLS, Control, counted, said
-from algoscope.tasks import RepresentationRegression, Task
+from algoscope.tasks import Task
 from algoscope.trace import Prompts
 
-BY_HAND = ("gradient descent", "regression on features", "chains of thought", "Newton, looped", "decoder")
+BY_HAND = ("gradient descent", "regression on features", "series", "chains of thought", "Newton, looped", "decoder")
 NAMED = {"smoke": 40, "laptop": 1000, "paper": 1000}  # prompts to compare on, and as many to fit on
-UNTRAINED = RepresentationRegression(dim=5, examples=20)
 BLURRED = 0.002  # of E[y²]: noise on every second copy of what is planted, as a network has some
-FRESH = AlgoFormer(heads=4, width=32, loops=10, scored=5)
 
 
 def by_hand(name: str, scale: str) -> dict[str, Any]:
-    """What the instrument says about a construction, and whether that is so."""
+    """What the instrument says about a construction, and whether that is so: among its own algorithms, which have its
+    rate or start, and all that the loops of models may be.
+    """
     control, prompts = CONTROLS[name], NAMED[scale]
+    listed = {each.name: each for each in (*control.listed, *candidates(control.task))}
+    control = replace(control, listed=tuple(listed.values()))
     instrument, verdict = said(control, prompts, prompts)
     expected = {stage: list(step) for stage, step in control.expected.items()}
     return {"named": counted(control, instrument, verdict)[0], "expected": expected, "loops": loops.told(verdict)}
 
 
-def fresh(scale: str) -> dict[str, Any]:
+def fresh(task: Task, model: Transformer, scale: str) -> dict[str, Any]:
     """A network of random weights holds no step of anything but the mean: its attention weighs all tokens alike."""
-    task = UNTRAINED
-    model = replace(FRESH, loops=3, scored=1) if scale == "smoke" else FRESH
     network = model.build(task.inputs, task.outputs, task.length, stream("weights", 0))
+    assert isinstance(network, LoopingNetwork)
     found = loops.followed(network, task, SIZES[scale].compared, paged=False)
     named = [{name for name, _ in stage["agreed"]} for stage in found["loops"]["stages"] if stage["certain"]]
     alarms = sum(names != {known.Mean().name} for names in named)

@@ -38,8 +38,8 @@ def figures(numbers: Numbers) -> dict[str, alt.LayerChart]:
 
 
 def shown(model: Numbers) -> bool:
-    """Whether the instrument has looked at its loops."""
-    return "loops" in model
+    """Whether the instrument has looked at its loops; what is planted has none."""
+    return any(loop_number(stage["stage"]) for stage in model.get("loops", {}).get("stages", ()))
 
 
 def readable(algorithm: str) -> str:
@@ -70,8 +70,8 @@ def within(value: float | None) -> float | None:
 
 
 def loop_number(stage: str) -> int | None:
-    kind, _, number = stage.rpartition(" ")
-    return int(number) if kind == "loop" else 0 if stage in ("pre", "embedding") else None
+    found = re.fullmatch(r"(?:after )?loop (\d+)", stage)
+    return int(found[1]) if found else 0 if stage in ("pre", "embedding") else None
 
 
 def _similarity(model: Numbers) -> Rows:
@@ -161,13 +161,14 @@ def _known(numbers: Numbers, task: str, chosen: Callable[[str], bool]) -> Rows:
 
 
 def _framed(rows: Iterable[dict[str, Any]], kinds: Iterable[str]) -> Rows:
-    """The lines of known methods that are far better or worse than every model end at the frame."""
+    """The lines of known methods break where these are far better or worse than every model."""
     found, own = list(rows), set(kinds)
     errors = [row["y"] for row in found if row["series"] in own]
     low, high = (0.3 * min(errors), 3 * max(errors)) if errors else (FLOOR, CEILING)
     for row in found:
-        if low <= row["y"] <= high:
-            yield row | {part: min(max(row[part], low), high) for part in ("low", "high")}
+        inside = low <= row["y"] <= high
+        ends = {part: min(max(row[part], low), high) if inside else None for part in ("low", "high")}
+        yield row | {"y": row["y"] if inside else None, **ends}
 
 
 def _compared(task: str) -> Callable[[Numbers], Rows]:

@@ -26,7 +26,7 @@ from algoscope.trace import Prompts, Stage, Trace
 from algoscope.verdict import StageVerdict, Verdict, plain_law, short
 
 FEATURES = " on features"
-RIGHT = "ridge, right λ"
+RIGHT, ZERO = "ridge, right λ", "zero"
 LOOKED_AT = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30)  # loops, and the last of training
 LAWS = re.compile(
     r"(GradientDescent(\(rate=([0-9.e-]+|safe)\))?|Newton(\(start=[0-9.e-]+\))?|ConjugateGradients)( on features)?"
@@ -173,6 +173,7 @@ def fixed_point(
     """
     task, known = instrument.task, _known(instrument, prompts)
     values = {called: known[form.name].values[0] for called, form in closed_forms(task).items()}
+    values[ZERO] = torch.zeros_like(found[0])  # where answers decay, which no regression is nearest to
     rows: list[dict[str, Any]] = []
     for loop in dict.fromkeys((trained, max(kept))):
         off = {name: _views(found[kept.index(loop)], value, prompts, task) for name, value in values.items()}

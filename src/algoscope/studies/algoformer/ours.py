@@ -74,10 +74,11 @@ def _laws(own: str, told: str, main: bool) -> list[Claim]:
         Claim(
             f"law-{slug(name)}-{slug(own)}",
             f"A loop is a step of {name}: the matching step grows by one a loop.",
-            "Ours; §3 and §4 construct it",
+            "Ours; §3 and §4 construct it" if algorithm != KRYLOV else "Ours",
             grows(algorithm, "linear", own, at_least=0.5, at_most=2.0),
-            1.0,
-            f"{told}; each step scaled to the stage, while the loop moves; no number where it grows by factors instead",
+            1.0 if algorithm != KRYLOV else None,
+            f"{told}; each step scaled to the stage, while the loop moves; no number where it grows by factors "
+            "instead; undecided where others are closer at most loops",
             headline=main and algorithm in (NEWTON, KRYLOV),
             what="steps a loop",
         )
@@ -136,6 +137,22 @@ def _controls() -> list[Claim]:
             "share of the stages that hold a step at which it is kept; never sure of another",
         )
         for name in BY_HAND
+    ]
+    descent = names.by_hand("gradient descent")
+    found += [
+        Claim(
+            f"by-hand-law-{slug(algorithm)}",
+            f"Control: a loop of the hand-built descent is a step of {told}.",
+            "Ours",
+            grows(algorithm, "linear", descent, at_least=0.5, at_most=2.0),
+            None,
+            why,
+            what="steps a loop",
+        )
+        for algorithm, told, why in (
+            (PLAIN, "descent", "must hold"),
+            (NEWTON, "Newton", "must not hold, though ever later steps of it are matched"),
+        )
     ]
     fresh = Claim(
         "by-chance",

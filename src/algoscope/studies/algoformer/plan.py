@@ -149,7 +149,8 @@ class Planner:
         yield Case(names.COSTS, functools.partial(costs, self.task(REPRESENTATION), models))
         for name in by_hand:
             yield Case(names.by_hand(name), functools.partial(controls.by_hand, name))
-        yield Case(names.FRESH, controls.fresh)
+        fresh = functools.partial(controls.fresh, self.task(REPRESENTATION), self.model(ALGOFORMER))
+        yield Case(names.FRESH, fresh)
 
 
 def _smoke(make: Planner) -> Iterator[Training | Case]:

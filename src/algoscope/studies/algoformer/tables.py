@@ -80,9 +80,10 @@ def _controls(numbers: Numbers) -> Table:
             rows.append([label, planted or "nothing", kept, alone, found["alarms"] + found["wrong"]])
     return Table(
         "Controls",
-        "AlgoFormers written by hand from the paper's theorems, one that was never trained, and steps planted on the "
-        "same prompts and list as the models are compared on: at how many of the stages that hold a step the "
-        "instrument keeps it, at how many it keeps it alone, and at how many it is sure of another.",
+        "AlgoFormers written by hand from the paper's theorems, and steps planted on the prompts of the study, both "
+        "among all that loops of models may be: at how many of the stages that hold a step the instrument keeps it, at "
+        "how many it keeps it alone, and at how many it is sure of another. One that was never trained has the mean of "
+        "y for certain, as trained ones have it before their loops: attention with random weights takes it.",
         ("model", "what its stages hold", "kept", "alone", "false alarms"),
         rows,
     )
@@ -95,8 +96,13 @@ def _costs(numbers: Numbers) -> Table:
          *(f"{row[part]:.3g}" for part in ("training_ms", "inference_ms")), _or_blank(row["memory_gib"])]
         for row in found.get("costs", ())
     ]  # fmt: skip
-    told = f"On {found.get('device')}, {found.get('batch')} prompts at a time. Operations are those of matrix products."
-    columns = ("model", "parameters", "GFLOP, training", "GFLOP, inference", "ms, training", "ms, inference", "GiB")
+    told = (
+        f"On {found.get('device')}, {found.get('batch')} prompts at a time. Operations are those of matrix products. "
+        "Training is what the engine does of it (on a GPU compiled, in 16 bits, with one launch a step), inference the "
+        "network as it is written, in 32 bits: their times do not compare."
+    )
+    columns = ("model", "parameters", "GFLOP, training", "GFLOP, inference", "ms, training", "ms, inference")
+    columns += ("GiB, training",)
     return Table("What a step costs (Section 5.6)", told, columns, rows)
 
 
