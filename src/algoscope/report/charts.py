@@ -181,7 +181,7 @@ def curves(
         color=_colors({row["series"] for row in records}, legend, among),
         tooltip=["series:N", *(alt.Tooltip(f"{name}:Q", format=".3g") for name in ("x", "y", "low", "high"))],
     )
-    bands = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.15, clip=True)
+    bands = base.transform_filter("isDefined(datum.low)").mark_area(opacity=0.15, clip=True)  # null breaks it
     lines = base.mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=18))
     if quoted:
         whose = list(dict.fromkeys(str(row.get("by", OURS)) for row in [{}, *records]))

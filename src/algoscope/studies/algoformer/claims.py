@@ -146,7 +146,7 @@ def _beyond(
     return [
         Claim(
             f"beyond-{id}-{end}" + (f"-{view}" if view != "last" else ""),
-            says,
+            f"{says}, {when}.",
             "§5.3, Fig. 3",
             each(beyond(end, view), own, at_most=HURTS),
             paper,
@@ -160,7 +160,7 @@ def _beyond(
 
 
 def _long_inference() -> list[Claim]:
-    says = "Loops beyond those of training do not hurt."
+    says = "Loops beyond those of training do not hurt"
     found = _beyond("default", says, MAIN, "as in training", "no rise", ("last", "mean"))
     for window in ((12, 5), (12, 10), (50, 5), (50, 15)):
         told = names.window(*window)
@@ -184,13 +184,13 @@ def _steady() -> list[Claim]:
     """What makes long inference stable: what a loop is given, a norm in the loop, and the number of scored loops."""
     found = []
     for injection in names.OTHER_INJECTIONS:
-        more, says = names.injected(injection), "Loops beyond those of training do not hurt, whatever a loop is given."
+        more, says = names.injected(injection), "Loops beyond those of training do not hurt, whatever a loop is given"
         found += _beyond(slug(more), says, run(ALGOFORMER, REPRESENTATION, more), more, "no rise")
     for injection in names.NORMED_INJECTIONS:
         given = "" if injection == names.INJECTION else f" and the {injection} in it"
-        more, says = names.normed(injection), f"With a norm at the end of each loop{given}, more loops do not hurt."
+        more, says = names.normed(injection), f"With a norm at the end of each loop{given}, more loops do not hurt"
         found += _beyond(slug(more), says, run(ALGOFORMER, REPRESENTATION, more), f"injection {injection}", None)
-    says = "The looped transformer can be run for longer than in training."
+    says = "The looped transformer can be run for longer than in training"
     found += _beyond(slug(LOOPED), says, run(LOOPED, REPRESENTATION), "prompt and norm in each loop", None)
     return found + [
         Claim(
@@ -241,7 +241,7 @@ def _solvers(noise: float, more: str = "") -> list[Claim]:
     return [
         Claim(
             f"noise-{noise:g}-{slug(name.split(',')[0])}-{'longer-' if more else ''}{view}",
-            f"With noise, AlgoFormer beats {told}{f', after {more}' if more else ''}.",
+            f"With noise {noise:g}, AlgoFormer beats {told}{f', after {more}' if more else ''}.",
             "§5.4, Fig. 5" if name in list(rivals)[:2] else "Ours: left out in Fig. 5",
             each(ahead_of(name, view), run(ALGOFORMER, linear(noise), more), at_least=0.0),
             "above 0" if name in list(rivals)[:2] else None,
@@ -265,7 +265,7 @@ def _noisy_representation() -> list[Claim]:
     return [
         Claim(
             f"noise-{noise:g}-representation-{slug(name.split(',')[0])}",
-            f"With noise and a representation, AlgoFormer beats {told}, which is given the representation.",
+            f"With noise {noise:g} and a representation, AlgoFormer beats {told}, which is given the representation.",
             "§5.2" if name != references.RIDGE else "Ours",
             each(ahead_of(f"{name} on features", "mean"), run(ALGOFORMER, names.noisy(noise)), at_least=0.0),
             None,
