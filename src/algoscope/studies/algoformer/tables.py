@@ -82,8 +82,8 @@ def _controls(numbers: Numbers) -> Table:
         "Controls",
         "AlgoFormers written by hand from the paper's theorems, and steps planted on the prompts of the study, both "
         "among all that loops of models may be: at how many of the stages that hold a step the instrument keeps it, at "
-        "how many it keeps it alone, and at how many it is sure of another. One that was never trained is closest to the "
-        "mean of y, as trained ones are before their loops: attention with random weights takes it.",
+        "how many it keeps it alone, and at how many it is sure of another. One that was never trained is closest to "
+        "the mean of y, as trained ones are before their loops: attention with random weights takes it.",
         ("model", "what its stages hold", "kept", "alone", "false alarms"),
         rows,
     )

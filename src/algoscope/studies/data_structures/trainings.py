@@ -166,60 +166,71 @@ def laptop() -> Sequence[Training | Case]:
     )
 
 
+SMALL: dict[str, Any] = {"layers": 4, "heads": 4, "width": 32, "hidden": 256}
+LARGE_STEPS, BRISK = {"steps": 20_000, "rate": 3e-3}, {"rate": 1e-2, "batch": 32}
+AS_PUBLISHED = Index(lookups=7)
+OF_OURS = replace(AS_PUBLISHED, shared=True, answer="any", **SMALL)
+
+
 def paper() -> Sequence[Training | Case]:
     """The paper's sizes, what matters most first. It trains up to 500,000 steps with Adam; with Muon a tenth of that or
     less finds as much or more (docs/data-structures.md). Small networks, of a tenth to a seventh of the published
     weights, find as much as large ones wherever both were tried; the published form has the published size.
     """
-    three = (0, 1, 2)
-    small: dict[str, Any] = {"layers": 4, "heads": 4, "width": 32, "hidden": 256}
-    large, brisk, slow = {"steps": 20_000, "rate": 3e-3}, {"rate": 1e-2, "batch": 32}, {"rate": 1e-3, "batch": 32}
     counting, seen = {"steps": 15_000, "rate": 2e-3}, {"steps": 12_000, "rate": 3e-3, "batch": 16}
-    published = Index(lookups=7)
-    ours = replace(published, shared=True, answer="any", **small)
-    hasty, few = replace(ours, answer="each"), replace(published, lookups=2)
-    waves, first = replace(hasty, octaves=6), replace(few, slots=8, before="slots", octaves=5, **small)
-    # Training that counts what is found in the end alone loses the order of so many (docs/log.md).
-    pointers = replace(hasty, lookups=5, address="pointer", octaves=7)
-    line, fifty, hard = (
-        UniformSearch(100, queries=QUERIES),
-        UniformSearch(50, queries=QUERIES),
-        HardSearch(15, queries=QUERIES),
-    )
-    four, six = replace(ours, lookups=4), replace(ours, lookups=6)
-    main = one(OURS, line, ours, 12_000, **brisk, seeds=three)
-    plane = folded(one(PLANE, UniformSearch(100, dim=2, queries=QUERIES), six, 12_000, 2e-3, three, 32), 1)
-    sphere = folded(one(SPHERE, SphereSearch(100, queries=QUERIES), six, 6_000, **slow), 4)
-    hashed = replace(published, lookups=1, **small)
-    probe = folded(one(PROBE, SphereSearch(8, queries=QUERIES), hashed, 4_000, 3e-3, batch=32), 1)
+    hard, four, six = HardSearch(15, queries=QUERIES), replace(OF_OURS, lookups=4), replace(OF_OURS, lookups=6)
+    square, ball = UniformSearch(100, dim=2, queries=QUERIES), SphereSearch(100, queries=QUERIES)
+    plane = folded(one(PLANE, square, six, 12_000, 2e-3, (0, 1, 2), 32), 1)
+    sphere = folded(one(SPHERE, ball, six, 6_000, 1e-3, batch=32), 4)
+    hashed = replace(AS_PUBLISHED, lookups=1, **SMALL)
     return (
-        main,
         plane[0],
-        one(HARD, hard, four, **large),
+        one(HARD, hard, four, **LARGE_STEPS),
         one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 30_000, 1e-3),
         sphere[0],
-        *(one(space(slots), fifty, replace(few, slots=slots), **large) for slots in (0, 8, 32, 128)),
-        *(
-            one(slots_first(slots), UniformSearch(50, queries=64), replace(first, slots=slots), 40_000, **brisk)
-            for slots in (8, 32, 128)
-        ),
+        *with_slots(),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
-        one(HALF, fifty, replace(ours, lookups=2, octaves=5), 3_000, **brisk),
-        one(ZIPF, ZipfSearch(100, queries=QUERIES), waves, 12_000, **brisk),
-        *pictures(ours, seen, {**seen, "rate": 1e-3}, MNIST),
-        one(LARGE, UniformSearch(500, queries=64), pointers, 3_000, 1e-2, batch=8),
-        one(HARD_MORE, HardSearch(31, queries=QUERIES), replace(ours, lookups=5), **large),
-        *ablations(OURS, main, seeds=(0, 1)),  # a fresh order is sorted in seed 0, and not in seed 1
-        one(WAVES, line, waves, 12_000, **brisk, seeds=three),
-        one(HASTY, line, hasty, 12_000, **brisk, seeds=three),
-        *probe,
+        *pictures(OF_OURS, seen, {**seen, "rate": 1e-3}, MNIST),
+        *on_a_line(),
+        one(HARD_MORE, HardSearch(31, queries=QUERIES), replace(OF_OURS, lookups=5), **LARGE_STEPS),
+        *folded(one(PROBE, SphereSearch(8, queries=QUERIES), hashed, 4_000, 3e-3, batch=32), 1),
         one(FIXED, ZipfStream(100, 100, ranks="fixed"), LearnedSketch(cells=16), **counting),
-        one(PUBLISHED, line, published, **large),
-        one(HARD_PUBLISHED, hard, replace(published, lookups=4), **large),
-        *pictures(ours, seen, seen),
+        one(HARD_PUBLISHED, hard, replace(AS_PUBLISHED, lookups=4), **LARGE_STEPS),
+        *pictures(OF_OURS, seen, seen),
         plane[1],
         sphere[1],
         planted_case(points=15),
+    )
+
+
+def on_a_line() -> Sequence[Training]:
+    """Uniform points: counted in the end, after each look-up, and with waves; as published; with few look-ups, many
+    points, and queries that follow Zipf's law.
+    """
+    line, fifty, three = UniformSearch(100, queries=QUERIES), UniformSearch(50, queries=QUERIES), (0, 1, 2)
+    hasty, main = replace(OF_OURS, answer="each"), one(OURS, line, OF_OURS, 12_000, **BRISK, seeds=(0, 1, 2))
+    waves = replace(hasty, octaves=6)
+    # Training that counts what is found in the end alone loses the order of so many (docs/log.md).
+    pointers = replace(hasty, lookups=5, address="pointer", octaves=7)
+    return (
+        main,
+        one(HASTY, line, hasty, 12_000, **BRISK, seeds=three),
+        one(WAVES, line, waves, 12_000, **BRISK, seeds=three),
+        *ablations(OURS, main, seeds=(0, 1)),  # a fresh order is sorted in seed 0, and not in seed 1
+        one(PUBLISHED, line, AS_PUBLISHED, **LARGE_STEPS),
+        one(HALF, fifty, replace(OF_OURS, lookups=2, octaves=5), 3_000, **BRISK),
+        one(ZIPF, ZipfSearch(100, queries=QUERIES), waves, 12_000, **BRISK),
+        one(LARGE, UniformSearch(500, queries=64), pointers, 3_000, 1e-2, batch=8),
+    )
+
+
+def with_slots() -> Sequence[Training]:
+    """Two look-ups among 50 points with extra slots: free to be read, as published, and read first, with waves."""
+    free, fifty = replace(AS_PUBLISHED, lookups=2), UniformSearch(50, queries=QUERIES)
+    first, asked = replace(free, slots=8, before="slots", octaves=5, **SMALL), replace(fifty, queries=64)
+    return (
+        *(one(space(slots), fifty, replace(free, slots=slots), **LARGE_STEPS) for slots in (0, 8, 32, 128)),
+        *(one(slots_first(slots), asked, replace(first, slots=slots), 40_000, **BRISK) for slots in (8, 32, 128)),
     )
 
 
