@@ -182,13 +182,17 @@ def carry_out(
         arguments.choice("only", name, [run.name for run in study.runs[scale]])
     folder = out / study.name / scale
     lacking = [run.name for run in study.runs[scale]] if known is None else take(study, scale, folder, known)
-    if wanted := list(only or lacking):
-        if at_once > 1:
-            processes.at_once(study.name, scale, folder, arguments.device(device), wanted, at_once, progress)
-        else:
-            train_and_measure(study, scale, folder, arguments.device(device), wanted, progress)
+    wanted, failed = list(only or lacking), list[str]()
+    if at_once > 1:
+        failed = processes.at_once(study.name, scale, folder, arguments.device(device), wanted, at_once, progress)
+    elif wanted:
+        train_and_measure(study, scale, folder, arguments.device(device), wanted, progress)
     collect(study, scale, folder)
-    return build_page(folder)
+    page = build_page(folder)
+    if failed:
+        told = f"see {folder / processes.LOGS}; {page} has the others"
+        raise runs.RunError(f"{len(failed)} of {len(wanted)} runs failed ({'; '.join(failed)}): {told}")
+    return page
 
 
 def take(study: Study, scale: str, folder: Path, known: Path) -> list[str]:
