@@ -23,10 +23,10 @@ STUDY = Study(
     "what interpolation search finds among 100, at every look-up; if it sees numbers as waves, too, within 2.5, and "
     "96.5% of 500 in five look-ups, where .4 to .5 were published. Where queries follow Zipf's law it is interpolation "
     "search. Trained for what is found in the end alone it is far from it. On hard points, 31 of them, too, networks "
-    "find nearly all, but not by binary search; in the plane much more than a k-d tree; in 30 dimensions more than cells of k-means, if "
-    "their order can be folded. Extra slots that are read first find more than published with 32 of them, less with 8 "
-    "and 128. A sketch is a little better than count-min where ranks are random, and 36 times as good where they are "
-    "fixed. Pictures of MNIST are found less often than published.",
+    "find nearly all, but not by binary search; in the plane much more than a k-d tree; in 30 dimensions more than "
+    "cells of k-means, if their order can be folded. Extra slots that are read first find more than published with 32 "
+    "of them, less with 8 and 128. A sketch is a little better than count-min where ranks are random, and 36 times as "
+    "good where they are fixed. Pictures of MNIST are found less often than published.",
     runs=RUNS,
     measure=measure,
     learning=True,
