@@ -163,7 +163,7 @@ def main() -> None:
     device, sizes = arguments.device(options.device), SMOKE if options.scale == "smoke" else PAPER
     out = options.out or (RESULT if options.scale == "paper" else None)
     found = json.loads(out.read_text()) if out is not None and out.exists() else {}
-    found |= {"scale": options.scale, "task": runs.plain(sizes.task), "model": runs.plain(sizes.model)}
+    about = {"scale": options.scale, "task": runs.plain(sizes.task), "model": runs.plain(sizes.model)}
     for part in options.parts:
         if part == "queries":
             measured = queries(sizes, device, options.seconds / 4)
@@ -171,7 +171,7 @@ def main() -> None:
             measured = training(sizes, device, options.seconds, options.members)
         else:
             measured = longest(sizes, device)
-        found |= {part: {**measured, "provenance": runs.provenance(device)}}
+        found |= {part: {**measured, **about, "provenance": runs.provenance(device)}}
         print(json.dumps(found[part], indent=1), flush=True)
         if out is not None:
             out.parent.mkdir(parents=True, exist_ok=True)

@@ -193,6 +193,9 @@ def test_without_a_permutation_what_is_read_stands_for_the_nearest_point():
     assert torch.equal(states["order"][..., 0].long(), torch.cdist(points, slots).argmin(-1))
     with pytest.raises(ValueError, match="slots must be at least 1 where points are not permuted"):
         Index(permuted=False)
+    for idle in ({"folds": 1}, {"ordered": False}, {"before": "slots"}):
+        with pytest.raises(ValueError, match="must be as by default where points are not permuted"):
+            Index(permuted=False, slots=4, **idle)  # pyright: ignore[reportArgumentType]
 
 
 def test_without_adaptive_queries_look_ups_do_not_depend_on_what_was_read():

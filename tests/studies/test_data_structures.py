@@ -14,11 +14,28 @@ from algoscope.models import LearnedSketch
 from algoscope.reading import in_place, lookups, order
 from algoscope.studies import study
 from algoscope.studies.data_structures.controls import CONTROL, controls, written_binary_search
-from algoscope.studies.data_structures.findings import controls_right, is_called, loses, most_space
+from algoscope.studies.data_structures.findings import (
+    alike,
+    begins_unsorted,
+    controls_right,
+    gains,
+    is_called,
+    loses,
+    most_space,
+)
 from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.measures import agreement, first_reads, measure_search, neighbors, splits
 from algoscope.studies.data_structures.published import numbers, value
-from algoscope.studies.data_structures.references import BINARY, BUCKETS, INTERPOLATION, MINIMUM, MODEL, TREE, searches
+from algoscope.studies.data_structures.references import (
+    BINARY,
+    BUCKETS,
+    INTERPOLATION,
+    MINIMUM,
+    MODEL,
+    TREE,
+    UNTRAINED,
+    searches,
+)
 from algoscope.studies.data_structures.streams import SEEDS, measure_stream
 from algoscope.studies.data_structures.trainings import OURS, space
 from algoscope.tasks import HardSearch, SphereSearch, UniformSearch, ZipfSearch, ZipfStream
@@ -179,6 +196,39 @@ def test_errors_of_sketches_are_those_of_their_traces():
     assert row["ahead_value"] == pytest.approx(row["value"] - own["value"])
     assert [each["item"] for each in found["cells"]] == list(range(12))
     assert all(0 <= each["cell"] < 4 for each in found["cells"])
+
+
+def test_intervals_of_sketches_are_those_of_streams_and_hash_functions():
+    """Where frequent items are always the same, hash functions differ more than streams do."""
+    task = ZipfStream(100, 100, ranks="fixed")
+    prompts = task.sample(200, seed=0)
+    network = LearnedSketch(cells=16, hidden=8).build(task.inputs, 1, task.length, torch.Generator().manual_seed(0))
+    row = table(measure_stream(task, network, prompts), "errors", what=MINIMUM)[0]
+    others = [(CountMin(16, seed=seed).trace(prompts).values[-1] - prompts.y).abs().mean() for seed in range(50, 150)]
+    spread = float(torch.stack(others).std())
+    assert (row["high"] - row["low"]) / 2 == pytest.approx(1.96 * spread / SEEDS**0.5, rel=0.3)
+    assert row["low"] - spread / 10 < float(torch.stack(others).mean()) < row["high"] + spread / 10
+
+
+@pytest.mark.parametrize(("fresh", "verdict"), [(0.5, "holds"), (1.0, None)])
+def test_a_frozen_order_tells_something_only_if_it_is_not_sorted(fresh, verdict):
+    order = [{"what": UNTRAINED, "value": fresh, "low": fresh, "high": fresh, "n": 10}]
+    runs_of = {OURS: {"0": model(0.9)}, f"{OURS}, frozen": {"0": {**model(0.8), "sorted": order}}}
+    found = loses(OURS, "frozen", begins_unsorted)(runs_of)
+    assert (found.verdict if found else None) == verdict
+
+
+@pytest.mark.parametrize(("steps", "verdict"), [(100, "holds"), (200, "undecided")])
+def test_a_form_is_compared_with_another_of_the_same_size_and_training(steps, verdict):
+    def trained(share: float, steps: int) -> dict:
+        sizes = {"layers": 2, "width": 8, "hidden": 16}
+        settings = {"steps": steps, "batch": 4}
+        return {**model(share), "config": {"model": sizes, "settings": settings, "learning_rate": 0.1}}
+
+    runs_of = {"a": {"0": trained(0.9, 100)}, "b": {"0": trained(0.5, steps)}}
+    found = alike(gains("a", "b"), "a", "b")(runs_of)
+    assert found is not None
+    assert found.verdict == verdict
 
 
 def model(share: float, called: str | None = None) -> dict:

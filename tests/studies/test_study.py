@@ -17,7 +17,7 @@ from browsing import opened
 from algoscope import runs
 from algoscope.models import Index
 from algoscope.studies import CATALOG, SCALES, configs, study
-from algoscope.studies.study import Claim, Finding, Value
+from algoscope.studies.claim import Claim, Finding, Value
 from algoscope.tasks import UniformSearch
 from algoscope.training import Settings
 
@@ -96,12 +96,22 @@ def test_of_trainings_is_told_what_is_not_by_default():
         return {"config": config, "seconds": {"training": 90.0}, "provenance": {"device": "cpu"}}
 
     one, two = numbers(Index(folds=1), steps=10), numbers(Index(picture=(8, 16)), steps=20, batch=8)
+    two |= {"trained_on": {"device": "gpu"}, "learning": {"error": [*[9.0] * 16, 4.0, 4.0, 1.0, 1.0]}}
     other = {**one, "config": {**one["config"], "model": {"kind": "Forgotten", "layers": 2}}}
     rows = configs.rows({"a": {"0": one, "1": one}, "b": {"3": two}, "c": {"0": other}, "known": {"0": {}}})
     assert rows == [
-        ["a", "UniformSearch: size 7", "Index: folds 1", "Settings: steps 10", "0.001", 3.0, "cpu"],
-        ["b", "UniformSearch: size 7", "Index: picture [8, 16]", "Settings: steps 20, batch 8", "0.001", 1.5, "cpu"],
-        ["c", "UniformSearch: size 7", "Forgotten: layers 2", "Settings: steps 10", "0.001", 1.5, "cpu"],
+        ["a", "UniformSearch: size 7", "Index: folds 1", "Settings: steps 10", "0.001", 3.0, "cpu", ""],
+        [
+            "b",
+            "UniformSearch: size 7",
+            "Index: picture [8, 16]",
+            "Settings: steps 20, batch 8",
+            "0.001",
+            1.5,
+            "gpu",
+            "75%",
+        ],
+        ["c", "UniformSearch: size 7", "Forgotten: layers 2", "Settings: steps 10", "0.001", 1.5, "cpu", ""],
     ]
 
 
@@ -169,8 +179,30 @@ def test_what_is_known_is_taken_and_only_the_rest_carried_out(folder, tmp_path, 
     assert runs.read_json(page / study.RESULTS)["runs"] == {name: whole[name] for name in whole if name != missing}
     study.carry_out(found, "smoke", tmp_path / "all", "cpu", known=folder)
     assert carried_out == [missing]  # nothing more: all is known
+    trained = [run.name for run in found.runs["smoke"] if isinstance(run, study.Training)][:1]
+    for name in trained:
+        changed_rate(results["runs"].setdefault(name, whole[name])["0"])
+    runs.write_json(tmp_path / "known" / study.RESULTS, {**results, "runs": {**whole, **results["runs"]}})
+    study.carry_out(found, "smoke", tmp_path / "other", "cpu", known=tmp_path / "known")
+    assert carried_out == [missing, *trained]  # of an earlier plan
     with pytest.raises(runs.RunError, match=f"holds {found.name} at smoke scale, not {found.name} at laptop"):
         study.carry_out(found, "laptop", tmp_path, "cpu", known=folder)
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_what_a_run_needs_is_looked_for_first(tmp_path, monkeypatch, capsys, at_once):
+    monkeypatch.setattr(study, "build_page", lambda place: place)
+    found = study.find("data-structures")
+    first = found.runs["smoke"][0]
+    assert isinstance(first, study.Training)
+    needy = replace(found, runs={"smoke": [replace(first, needs="IMAGES_OF_THIS_TEST")]})
+    for value in ("", None):
+        monkeypatch.setenv("IMAGES_OF_THIS_TEST", value) if value is not None else monkeypatch.delenv(
+            "IMAGES_OF_THIS_TEST"
+        )
+        place = study.carry_out(needy, "smoke", tmp_path, "cpu", at_once=at_once)
+        assert capsys.readouterr().out == f"left out: {first.name} needs the variable IMAGES_OF_THIS_TEST\n"
+        assert runs.read_json(place / study.RESULTS)["runs"] == {}
 
 
 def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):

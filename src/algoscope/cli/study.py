@@ -30,7 +30,8 @@ def main(
         out: Folder for all that it makes.
         device: Such as cpu or cuda; by default a GPU if there is one.
         only: Names of the runs to carry out; by default all. Several processes can share the work in one folder.
-        known: Folder of results to take as they are, such as results/algoformer; only what it lacks is carried out.
+        known: Folder of results to take as they are, such as results/algoformer; only what it lacks, or has of an
+            earlier plan, is carried out.
         at_once: Runs that go on at a time, in processes of their own; a GPU takes a dozen small ones side by side.
     """
     found = study.find(name)

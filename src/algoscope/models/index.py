@@ -110,6 +110,8 @@ class Index(Model):
             arguments.boolean(name, getattr(self, name))
         if not self.permuted and not self.slots:
             raise ValueError("slots must be at least 1 where points are not permuted: they are all that is stored")
+        if not self.permuted and (self.folds or not self.ordered or self.before != "all"):
+            raise ValueError("folds, ordered and before must be as by default where points are not permuted: no order")
         check_picture(self.picture, self.features, self.channels)
         self.transformer()
 

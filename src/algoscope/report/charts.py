@@ -211,16 +211,17 @@ def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> al
     """For each `row` a dot for each `series`, at `x` with its interval `low` to `high`."""
     order = list(dict.fromkeys(str(row["row"]) for row in records))
     longest = max(len(str(row["series"])) for row in records)
+    scheme = "tableau20" if len({row["series"] for row in records}) > 10 else "tableau10"
     shown = alt.Legend(title=legend, symbolOpacity=1, columns=max(60 // (longest + 4), 1), labelLimit=220)
     base = alt.Chart(_table(records)).encode(
         y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4, labelLimit=220)),
-        color=alt.Color("series:N", scale=alt.Scale(scheme="tableau10"), legend=shown),
+        color=alt.Color("series:N", scale=alt.Scale(scheme=scheme), legend=shown),
         tooltip=["row:N", "series:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("x", "low", "high"))],
     )
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=alt.Axis(gridOpacity=0.4))
     rules = base.mark_rule(strokeWidth=2, opacity=0.4).encode(x=alt.X("low:Q", title=x_title), x2="high:Q")
     return _layered(rules, base.mark_circle(size=60, opacity=1).encode(x=x)).properties(
-        title=title, width=420, height=300
+        title=title, width=420, height=max(300, 15 * len(order))
     )
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import altair as alt
 
 from algoscope.report import charts
-from algoscope.studies.study import Numbers, labeled
+from algoscope.studies.claim import Numbers
+from algoscope.studies.study import labeled
 
 Rows = Iterator[dict[str, Any]]
 Draw = Callable[[list[dict[str, Any]]], alt.LayerChart]

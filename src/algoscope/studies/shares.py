@@ -2,7 +2,7 @@
 
 import math
 
-from algoscope.studies.study import Value
+from algoscope.studies.claim import Value
 
 NORMAL = 1.96  # standard deviations on either side hold 95%
 

@@ -7,13 +7,12 @@ in `results.json`; claims, figures and the page are functions of that file, and 
 import functools
 import importlib
 import json
-import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import altair as alt
 import torch
@@ -21,10 +20,10 @@ import torch
 from algoscope import arguments, runs
 from algoscope.models import Network
 from algoscope.studies import CATALOG, SCALES, configs, processes
+from algoscope.studies.claim import Claim, Numbers
 from algoscope.studies.configs import Training
 from algoscope.training import Member, Run, load, train_population
 
-Numbers = Mapping[str, Any]
 RESULTS, PAGE = "results.json", "index.html"
 DIGITS = 4  # of a saved number
 
@@ -36,79 +35,6 @@ class Case:
     name: str
     measure: Callable[[str], Numbers]
     seeds: tuple[int, ...] = (0,)
-
-
-class Value(NamedTuple):
-    """A number that was measured on one model, its interval, and on how many prompts."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What was found about a claim: a value for each seed, and whether they all say the same. No values: what was
-    measured speaks for or against it without a number of this kind.
-
-    `whole` is what they say together, where that was judged; `bounds` are those by which.
-    """
-
-    values: tuple[Value, ...]
-    verdict: Literal["holds", "fails", "undecided"]
-    whole: Value | None = None
-    bounds: tuple[float, float] = (-math.inf, math.inf)
-
-    @staticmethod
-    def judged(values: Sequence[Value], at_least: float = -math.inf, at_most: float = math.inf) -> "Finding":
-        """It holds if every seed's interval lies between the bounds, and fails if every one lies outside."""
-        inside = all(at_least <= value.low and value.high <= at_most for value in values)
-        outside = all(value.high < at_least or value.low > at_most for value in values)
-        verdict = "holds" if inside else "fails" if outside else "undecided"
-        return Finding(tuple(values), verdict, bounds=(at_least, at_most))
-
-    def undecided(self) -> "Finding":
-        """The same, where something stands in the way of judging it."""
-        return replace(self, verdict="undecided")
-
-    def together(self) -> Value:
-        """One value for all: by default the mean over seeds, and a range that holds all their intervals."""
-        values = self.values
-        mean = sum(value.value for value in values) / len(values)
-        low, high = min(value.low for value in values), max(value.high for value in values)
-        return self.whole or Value(mean, low, high, min(value.n for value in values))
-
-    def bound(self) -> str:
-        """In words."""
-        words = zip(("at least", "at most"), self.bounds, strict=True)
-        return " and ".join(f"{word} {bound:.3g}" for word, bound in words if math.isfinite(bound))
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of a paper in our words. `find` judges it by the numbers of a study; None where they do not tell."""
-
-    id: str
-    says: str
-    where: str
-    find: Callable[[Numbers], Finding | None]
-    paper: float | str | None = None
-    convention: str = ""
-    headline: bool = False  # told first
-    what: str = ""  # the numbers count
-    why: str = ""  # what a difference may come from, at paper scale
-
-    def record(self, numbers: Numbers) -> dict[str, Any]:
-        told = {name: getattr(self, name) for name in ("id", "says", "where", "convention", "headline", "what", "why")}
-        found = self.find(numbers)
-        if found is None or not found.values:
-            blank = dict.fromkeys(("ours", "low", "high", "n", "seeds", "bound"))
-            return {**told, "paper": self.paper, **blank, "verdict": found.verdict if found else "not run"}
-        ours, low, high, n = found.together()
-        seeds = [value.value for value in found.values]
-        numbers = {"ours": ours, "low": low, "high": high, "n": n, "seeds": seeds}  # n is of each seed
-        return {**told, "paper": self.paper, **numbers, "bound": found.bound(), "verdict": found.verdict}
 
 
 @dataclass(frozen=True)
@@ -181,8 +107,9 @@ def carry_out(
     for name in only:
         arguments.choice("only", name, [run.name for run in study.runs[scale]])
     folder = out / study.name / scale
+    folder.mkdir(parents=True, exist_ok=True)
     lacking = [run.name for run in study.runs[scale]] if known is None else take(study, scale, folder, known)
-    wanted, failed = list(only or lacking), list[str]()
+    wanted, failed = _possible(study, scale, only or lacking), list[str]()
     if at_once > 1:
         failed = processes.at_once(study.name, scale, folder, arguments.device(device), wanted, at_once, progress)
     elif wanted:
@@ -195,8 +122,19 @@ def carry_out(
     return page
 
 
+def _possible(study: Study, scale: str, names: Sequence[str]) -> list[str]:
+    """The runs that need nothing, or have what they need; the others are told."""
+    needs = {run.name: run.needs for run in study.runs[scale] if isinstance(run, Training)}
+    without = [name for name in names if needs.get(name) and not os.environ.get(needs[name])]
+    for name in without:
+        print(f"left out: {name} needs the variable {needs[name]}", flush=True)
+    return [name for name in names if name not in without]
+
+
 def take(study: Study, scale: str, folder: Path, known: Path) -> list[str]:
-    """Puts results that are known where they would be if they had been measured here; returns the runs they lack."""
+    """Puts results that are known where they would be if they had been measured here; returns the runs they lack, or
+    have of an earlier plan.
+    """
     results = read(known)[1]
     if (results["study"], results["scale"]) != (study.name, scale):
         raise runs.RunError(
@@ -208,7 +146,10 @@ def take(study: Study, scale: str, folder: Path, known: Path) -> list[str]:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 runs.write_text(file, json.dumps(numbers) + "\n")
     return [
-        run.name for run in study.runs[scale] if not all(_file(folder, run.name, seed).exists() for seed in run.seeds)
+        run.name
+        for run in study.runs[scale]
+        if not all(_file(folder, run.name, seed).exists() for seed in run.seeds)
+        or (isinstance(run, Training) and configs.otherwise(run, results["runs"].get(run.name, {})))
     ]
 
 
@@ -222,9 +163,6 @@ def train_and_measure(
             print(f"{k + 1} of {len(chosen)}: {each.name}", flush=True)
         if isinstance(each, Case):
             _measure(study, folder, each, 0, "", 0.0, functools.partial(each.measure, scale), torch.device("cpu"))
-            continue
-        if each.needs and each.needs not in os.environ:
-            print(f"left out: {each.name} needs the variable {each.needs}", flush=True)
             continue
         members = [Member(each.task, seed, each.learning_rate) for seed in each.seeds]
         run = train_population(each.model, members, each.settings, folder / "runs", device, progress)
@@ -362,8 +300,12 @@ def build_page(folder: Path) -> Path:
 
 
 def _trained(numbers: Numbers) -> list[Table]:
-    note = "Of tasks, networks and settings what is not by default; minutes are those of all seeds."
-    columns, rows = ("run", "task", "network", "settings", "rate", "minutes", "device"), configs.rows(numbers)
+    note = (
+        "Of tasks, networks and settings what is not by default. Minutes are those of all seeds, also where runs share "
+    )
+    note += "a device. The error of the first seed fell by so much from the last tenth but one to the last."
+    columns = ("run", "task", "network", "settings", "rate", "minutes", "device", "fell")
+    rows = configs.rows(numbers)
     return [Table("How they were trained", note, columns, rows)] if rows else []
 
 

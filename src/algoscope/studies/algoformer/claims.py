@@ -36,7 +36,7 @@ from algoscope.studies.algoformer.names import (
     run,
 )
 from algoscope.studies.algoformer.ours import OURS
-from algoscope.studies.study import Claim
+from algoscope.studies.claim import Claim
 
 FEWER = "ours is trained for far fewer steps than 500,000: see the curves of learning."
 POLE = "least squares has a pole where there are as many examples as dimensions."

@@ -9,8 +9,8 @@ import altair as alt
 from algoscope.studies.algoformer import names, references
 from algoscope.studies.algoformer.loops import FEATURES
 from algoscope.studies.algoformer.names import ALGOFORMER, REPRESENTATION, run
+from algoscope.studies.claim import Numbers
 from algoscope.studies.plans import Plan, Rows, curves, drawn
-from algoscope.studies.study import Numbers
 
 FLOOR, CEILING = 1e-6, 30.0  # errors are drawn between these
 NULL = "null: predicts zero"

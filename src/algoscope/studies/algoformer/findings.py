@@ -12,7 +12,7 @@ from algoscope.matching.bootstrap import interval, ratio_interval
 from algoscope.studies.algoformer import names
 from algoscope.studies.algoformer.errors import WORST, draws_of
 from algoscope.studies.algoformer.loops import FEATURES
-from algoscope.studies.study import Finding, Numbers, Value
+from algoscope.studies.claim import Finding, Numbers, Value
 
 Model = Mapping[str, Any]  # the numbers of one model
 Find = Callable[[Numbers], Finding | None]

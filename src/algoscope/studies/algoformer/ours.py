@@ -25,7 +25,7 @@ from algoscope.studies.algoformer.names import (
     linear,
     run,
 )
-from algoscope.studies.study import Claim
+from algoscope.studies.claim import Claim
 
 PLAIN, SAFE, NEWTON, KRYLOV = "GradientDescent", "GradientDescent(rate=safe)", "Newton", "ConjugateGradients"
 

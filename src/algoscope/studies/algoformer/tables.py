@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from algoscope.studies.algoformer import names
 from algoscope.studies.algoformer.figures import loop_number, readable
 from algoscope.studies.algoformer.names import ALGOFORMER, REPRESENTATION, run
-from algoscope.studies.study import Numbers, Table, labeled
+from algoscope.studies.claim import Numbers
+from algoscope.studies.study import Table, labeled
 
 
 def tables(numbers: Numbers) -> Sequence[Table]:

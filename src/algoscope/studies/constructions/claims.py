@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable
 
 from algoscope.runs import slug
+from algoscope.studies.claim import Claim, Finding, Numbers, Value
 from algoscope.studies.constructions.controls import CONTROLS, SAME
 from algoscope.studies.constructions.measures import ANATOMY, SEEDS
 from algoscope.studies.constructions.subjects import SUBJECTS, Subject
 from algoscope.studies.constructions.unlisted import NAME
 from algoscope.studies.shares import share_of
-from algoscope.studies.study import Claim, Finding, Numbers, Value
 
 INTERVAL = "Wilson's interval"
 ORDER = 0.1  # how far the order of an error may be from 2

@@ -3,12 +3,13 @@
 import altair as alt
 
 from algoscope.report import charts
+from algoscope.studies.claim import Numbers
 from algoscope.studies.constructions.controls import SAME
 from algoscope.studies.constructions.measures import ANATOMY, FEW
 from algoscope.studies.constructions.subjects import SUBJECTS
 from algoscope.studies.constructions.unlisted import NAME
 from algoscope.studies.plans import Plan, Rows, curves, drawn
-from algoscope.studies.study import Numbers, Table
+from algoscope.studies.study import Table
 
 PARTS = ("before", "looped", "after", "layers")
 SHOWN = "chains of thought"  # whose parts are told

@@ -9,10 +9,10 @@ from torch import Tensor
 from algoscope import constructions
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import Attention
+from algoscope.studies.claim import Numbers
 from algoscope.studies.constructions.controls import CONTROLS, named
 from algoscope.studies.constructions.subjects import SUBJECTS, Comparison, Size, Subject
 from algoscope.studies.constructions.unlisted import NAME, unlisted
-from algoscope.studies.study import Numbers
 
 SIZES = {"smoke": Size(2, 4, 2, 16), "laptop": Size(5, 12, 8, 64), "paper": Size(20, 40, 20, 64)}
 SEEDS = (0, 1, 2)  # of prompts

@@ -30,6 +30,7 @@ STUDY = Study(
     runs=RUNS,
     measure=measure,
     learning=True,
+    chosen=lambda model: "found" in model,
     claims=CLAIMS,
     figures=figures,
     tables=tables,

@@ -6,10 +6,11 @@ from typing import Any
 import altair as alt
 
 from algoscope.report import charts
+from algoscope.studies.claim import Numbers
 from algoscope.studies.data_structures.references import BINARY, INTERPOLATION, MODEL, TREE, UNTRAINED
-from algoscope.studies.data_structures.trainings import BLIND, FROZEN, NOISELESS, OURS
+from algoscope.studies.data_structures.trainings import BLIND, FROZEN, NOISELESS, OURS, UNPERMUTED
 from algoscope.studies.plans import Plan, Rows, curves, drawn
-from algoscope.studies.study import Numbers, labeled
+from algoscope.studies.study import labeled
 
 PLAYERS = {1: "player", 2: "player-plane", 3: "player-far"}  # by the number of coordinates; 3: three or more
 AXES = {
@@ -135,7 +136,7 @@ def _orders(measure: str) -> Callable[[Numbers], Rows]:
 
 
 def _ablations(numbers: Numbers) -> Rows:
-    for run in (OURS, *(f"{OURS}, {without}" for without in (NOISELESS, FROZEN, BLIND))):
+    for run in (OURS, *(f"{OURS}, {without}" for without in (NOISELESS, FROZEN, BLIND, UNPERMUTED))):
         if run in numbers:
             model = next(iter(numbers[run].values()))
             for row in (row for row in _found(model) if row["series"] == MODEL):

@@ -4,11 +4,12 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from algoscope.studies.claim import Finding, Numbers, Value
 from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED
-from algoscope.studies.study import Finding, Numbers, Value
 
 Model = Mapping[str, Any]  # the numbers of one model
+SORTED = 0.99  # of the points in place: more is not to be learned
 Find = Callable[[Model], Value | None]
 
 
@@ -41,9 +42,9 @@ def sorted_share(what: str = MODEL) -> Find:
 
 
 def learned_to_sort(model: Model) -> Value | None:
-    """How much more is in place than before training."""
+    """How much more is in place than before training; where the fresh order is sorted there is nothing to learn."""
     after, before = sorted_share()(model), sorted_share(UNTRAINED)(model)
-    return minus(after, before) if after and before else None
+    return minus(after, before) if after and before and before.value < SORTED else None
 
 
 def found_at_last(model: Model) -> Value | None:
@@ -129,16 +130,36 @@ def is_called(run: str, name: str) -> Callable[[Numbers], Finding | None]:
     return judge
 
 
-def loses(run: str, without: str) -> Callable[[Numbers], Finding | None]:
-    """How much less is found after the last look-up where something is left out."""
+def loses(run: str, without: str, told: Callable[[Model], bool] = lambda model: True) -> Callable[..., Finding | None]:
+    """How much less is found after the last look-up where something is left out; of seeds that can tell."""
 
     def judge(numbers: Numbers) -> Finding | None:
         whole, part = numbers.get(run, {}), numbers.get(f"{run}, {without}", {})
         values = []
-        for seed in whole:
-            if seed in part and (a := found_at_last(whole[seed])) and (b := found_at_last(part[seed])):
+        for seed in (seed for seed in whole if seed in part and told(part[seed])):
+            if (a := found_at_last(whole[seed])) and (b := found_at_last(part[seed])):
                 values.append(minus(a, b))
         return Finding.judged(values, at_least=0.0) if values else None
+
+    return judge
+
+
+def begins_unsorted(model: Model) -> bool:
+    """Whether a frozen order is one that training would change."""
+    before = sorted_share(UNTRAINED)(model)
+    return before is None or before.value < SORTED
+
+
+def alike(find: Callable[[Numbers], Finding | None], *runs: str) -> Callable[[Numbers], Finding | None]:
+    """Undecided where the runs that are compared differ in their size, steps or rate as well."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        found, kinds = find(numbers), set()
+        for config in (model.get("config") for run in runs for model in numbers.get(run, {}).values()):
+            if config:
+                sizes = [config["model"].get(part) for part in ("layers", "width", "hidden")]
+                kinds.add((*sizes, config["settings"]["steps"], config["settings"]["batch"], config["learning_rate"]))
+        return found.undecided() if found and len(kinds) > 1 else found
 
     return judge
 

@@ -58,7 +58,7 @@ def sampled(task: Search | Stream, scale: str) -> Prompts:
 def measure_search(task: Search, network: Network, fresh: Network | None, scale: str) -> dict[str, Any]:
     """`fresh` is the same network before training, where there was any."""
     assert isinstance(network, IndexNetwork)
-    prompts, slots = sampled(task, scale), network.model.slots
+    prompts, slots = sampled(task, scale), network.model.slots * network.model.permuted
     trace = lookups(network, task, prompts, MODEL)
     known = {name: each.trace(prompts) for name, each in searches(task, len(trace), slots).items()}
     stored = order(network, task, prompts)

@@ -2,6 +2,7 @@
 that wind through space.
 """
 
+from algoscope.studies.claim import Claim
 from algoscope.studies.data_structures.findings import (
     ahead_at_last,
     each,
@@ -16,7 +17,6 @@ from algoscope.studies.data_structures.findings import (
 from algoscope.studies.data_structures.published import value
 from algoscope.studies.data_structures.references import MINIMUM, RANGES
 from algoscope.studies.data_structures.trainings import FLAT, HITTERS, NUMBERS, PLANE, PROBE, SPHERE, mnist
-from algoscope.studies.study import Claim
 
 SLACK = 0.02  # points and counts that may be missing to a published number
 FORMS = {"": ("8 x 8 digits that ship with the project", False), "-mnist": ("MNIST", True)}

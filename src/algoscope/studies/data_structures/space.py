@@ -1,11 +1,11 @@
 """What is claimed about extra slots, and about as few look-ups without them."""
 
+from algoscope.studies.claim import Claim
 from algoscope.studies.data_structures.findings import ahead_at_last, each, found_at_last, most_space
 from algoscope.studies.data_structures.forms import AS_WAVES, FORMS, PAIRED
 from algoscope.studies.data_structures.published import value
 from algoscope.studies.data_structures.references import INTERPOLATION
 from algoscope.studies.data_structures.trainings import HALF, OURS, PUBLISHED, slots_first, space
-from algoscope.studies.study import Claim
 
 SPACE = (
     *(

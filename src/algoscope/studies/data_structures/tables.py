@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+from algoscope.studies.claim import Numbers, Value
 from algoscope.studies.data_structures.findings import error, sorted_share, value_of
 from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.published import Number
 from algoscope.studies.data_structures.published import numbers as published
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED
-from algoscope.studies.data_structures.trainings import FIXED, HITTERS, mnist
-from algoscope.studies.study import Numbers, Table, Value, labeled
+from algoscope.studies.data_structures.trainings import FIRST, FIXED, HITTERS, mnist
+from algoscope.studies.study import Table, labeled
 
 COUNTED = (FIXED, HITTERS, mnist(HITTERS))  # runs whose frequent items are always the same
 
@@ -24,11 +25,11 @@ def _names(numbers: Numbers) -> Table:
     rows = []
     for label, model in labeled(numbers).items():
         if "called" in model:
-            closest = model["closest"]
+            closest, all_tied = model["closest"], len(model["ties"]) == len(model["mean"]) > 1
             ties = ", ".join(name for name in model["ties"] if name != closest) or "none"
             found = table(model, "agreement", search=closest)
             shares = [" ".join(f"{row[part]:.2f}" for row in found) for part in ("value", "mistakes", "wrong")]
-            rows.append([label, model["called"] or "no known search", closest, *shares, ties])
+            rows.append([label, model["called"] or "no known search", "none" if all_tied else closest, *shares, ties])
     return Table(
         "Which search is it?",
         "Look-ups count as long as the model has not found the answer. It is called by the name of a search if that "
@@ -105,17 +106,20 @@ def _shared(numbers: Numbers) -> Table:
 
 
 def _beside(numbers: Numbers) -> Table:
-    """Published numbers whose run was carried out, of whatever size it was here."""
+    """Published numbers whose run was carried out, of whatever size it was here, and beside free slots those that are
+    read first.
+    """
     rows = []
     for number in published():
-        for model in list(numbers.get(number.run, {}).values())[:1]:
-            found = _ours(number, model)
-            if found is not None:
-                ours = f"{found.value:.3f} ({found.low:.3f} – {found.high:.3f})"
-                rows.append([number.run, number.method, number.quantity, number.value, ours, number.where])
+        for run in (number.run, f"{number.run}, {FIRST}"):
+            found = [_ours(number, model) for model in numbers.get(run, {}).values()]
+            ours = ", ".join(f"{each.value:.3f} ({each.low:.3f} – {each.high:.3f})" for each in found if each)
+            if ours:
+                rows.append([run, number.method, number.quantity, number.value, ours, number.where])
     return Table(
         "Beside the published numbers",
-        "The sizes are the paper's only at paper scale. Ours is that of the first seed, after the last look-up.",
+        "The sizes are the paper's only at paper scale. Ours are those of each seed, after the last look-up. ITQ and "
+        "cells of equal ranges are ours to define where the paper does not, and differ from the published ones.",
         ("run", "method", "what", "published", "ours", "where"),
         rows,
     )

@@ -2,6 +2,7 @@
 
 import functools
 
+from algoscope.studies.claim import Claim
 from algoscope.studies.graph_connectivity.findings import (
     LONG,
     agreement,
@@ -32,7 +33,6 @@ from algoscope.studies.graph_connectivity.plan import (
     one_layer_name,
     standard_name,
 )
-from algoscope.studies.study import Claim
 
 FREE, LIMITED = one_layer_name(), one_layer_name(3)
 NEAR = 0.03  # how near a share has to come to the paper's

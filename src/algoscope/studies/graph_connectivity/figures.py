@@ -6,13 +6,13 @@ from typing import Any
 import altair as alt
 
 from algoscope.report import charts
+from algoscope.studies.claim import Numbers
 from algoscope.studies.graph_connectivity import published
 from algoscope.studies.graph_connectivity.claims import FREE, LARGE, LIMITED, LONGER
 from algoscope.studies.graph_connectivity.findings import LONG, reach
 from algoscope.studies.graph_connectivity.measures import BEYOND, CHAINS, CLIQUES, RANDOM, WITHIN, chains
 from algoscope.studies.plans import Plan, Rows, curves, drawn
 from algoscope.studies.shares import wilson
-from algoscope.studies.study import Numbers
 
 CHANNELS = ("algorithm", "heuristic")
 CENTER = ("weights-free", "weights-limited", "shares", "chains")

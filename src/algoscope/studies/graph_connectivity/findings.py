@@ -9,9 +9,9 @@ import torch
 
 from algoscope.matching.bootstrap import percentiles
 from algoscope.randomness import stream
+from algoscope.studies.claim import Finding, Numbers, Value
 from algoscope.studies.graph_connectivity import published
 from algoscope.studies.graph_connectivity.measures import ANSWERS, PATHS, RANDOM, WITHIN, chains
-from algoscope.studies.study import Finding, Numbers, Value
 
 Model = Mapping[str, Any]  # the numbers of one model
 Find = Callable[[Model], Value | None]

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from algoscope.studies.claim import Numbers
 from algoscope.studies.graph_connectivity.plan import RUNS
-from algoscope.studies.study import Numbers, Table, Training
+from algoscope.studies.study import Table, Training
 
 SETTINGS = {(run.name, run.settings.steps): run for runs in RUNS.values() for run in runs if isinstance(run, Training)}
 

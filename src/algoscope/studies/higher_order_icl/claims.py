@@ -1,5 +1,6 @@
 """The paper's claims, and those that were made about it: what each says, where, and the bounds that judge it."""
 
+from algoscope.studies.claim import Claim
 from algoscope.studies.higher_order_icl.doubts import AFTER, DOUBTED, PUBLISHED
 from algoscope.studies.higher_order_icl.findings import (
     HARD,
@@ -25,7 +26,6 @@ from algoscope.studies.higher_order_icl.findings import (
     step_of,
 )
 from algoscope.studies.higher_order_icl.measures import DESCENT, NEWTON, TABLES
-from algoscope.studies.study import Claim
 
 LATER = (
     "over layers 3 to 12 theirs, too, grows by 2.25 a layer: it rises by 2.9 a layer up to layer 9 and stays there, at "

@@ -1,5 +1,6 @@
 """Claims that were doubted or never made: which algorithm it is, layer by layer, and whether that holds elsewhere."""
 
+from algoscope.studies.claim import Claim
 from algoscope.studies.higher_order_icl.findings import (
     HARD,
     MAIN,
@@ -12,7 +13,6 @@ from algoscope.studies.higher_order_icl.findings import (
     survives_late,
 )
 from algoscope.studies.higher_order_icl.measures import DESCENT, NEWTON
-from algoscope.studies.study import Claim
 
 SHIFTS = ("inputs twice as large", "inputs half as large", "skewed covariance", "ill-conditioned", "noise",
           "half of the space")  # fmt: skip

@@ -7,12 +7,12 @@ from typing import Any
 import altair as alt
 
 from algoscope.report import charts
+from algoscope.studies.claim import Numbers
 from algoscope.studies.higher_order_icl.findings import HARD, MAIN, cell
 from algoscope.studies.higher_order_icl.measures import DESCENT, NEWTON, STEPS
 from algoscope.studies.higher_order_icl.published import beside_published
 from algoscope.studies.plans import Plan, Rows, drawn
 from algoscope.studies.plans import curves as _curves
-from algoscope.studies.study import Numbers
 
 SHOWN = 4  # layers beside the algorithms
 COMPARED = (NEWTON, DESCENT, "conjugate gradients", "online gradient descent", "least squares")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from algoscope.studies.claim import Finding, Numbers, Value
 from algoscope.studies.higher_order_icl.measures import NEWTON, table
 from algoscope.studies.higher_order_icl.published import beside_published
-from algoscope.studies.study import Finding, Numbers, Value
 
 Model = Mapping[str, Any]  # the numbers of one model
 ENOUGH = 0.99  # similarity of errors that counts as least squares
