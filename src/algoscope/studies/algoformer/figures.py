@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from algoscope.studies.algoformer import names, references
-from algoscope.studies.algoformer.loops import FEATURES
+from algoscope.studies.algoformer.loops import FEATURES, loop_number
 from algoscope.studies.algoformer.names import ALGOFORMER, REPRESENTATION, run
 from algoscope.studies.claim import Numbers
 from algoscope.studies.plans import Plan, Rows, curves, drawn
@@ -67,11 +67,6 @@ def at_home(algorithms: Iterable[str]) -> list[str]:
 
 def within(value: float | None) -> float | None:
     return None if value is None else min(max(value, FLOOR), CEILING)
-
-
-def loop_number(stage: str) -> int | None:
-    found = re.fullmatch(r"(?:after )?loop (\d+)", stage)
-    return int(found[1]) if found else 0 if stage in ("pre", "embedding") else None
 
 
 def _similarity(model: Numbers) -> Rows:

@@ -11,7 +11,7 @@ import torch
 from algoscope.matching.bootstrap import interval, ratio_interval
 from algoscope.studies.algoformer import names
 from algoscope.studies.algoformer.errors import WORST, draws_of
-from algoscope.studies.algoformer.loops import FEATURES
+from algoscope.studies.algoformer.loops import FEATURES, loop_number
 from algoscope.studies.claim import Finding, Numbers, Value
 
 Model = Mapping[str, Any]  # the numbers of one model
@@ -160,7 +160,7 @@ def on_features(model: Model) -> Value | None:
 
 def certain(model: Model) -> Value:
     """The share of loops that hold one step of one algorithm, with Wilson's interval."""
-    stages = [stage for stage in model["loops"]["stages"] if stage["stage"].startswith("loop")]
+    stages = [stage for stage in model["loops"]["stages"] if loop_number(stage["stage"])]
     share, n = sum(stage["certain"] for stage in stages) / len(stages), len(stages)
     middle, wide = (share + 1.92 / n) / (1 + 3.84 / n), 1.96 / (1 + 3.84 / n)
     half = wide * math.sqrt(share * (1 - share) / n + 0.96 / n**2)
@@ -209,7 +209,7 @@ def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
 
 def mostly_agreed(model: Model, algorithm: str) -> bool:
     """Whether an algorithm is among those that cannot be told apart, at more than half of the loops."""
-    loops = [stage["agreed"] for stage in model["loops"]["stages"] if "loop" in stage["stage"]]
+    loops = [stage["agreed"] for stage in model["loops"]["stages"] if loop_number(stage["stage"])]
     agreed = [any(is_called(name, algorithm) for name, _ in names) for names in loops]
     return 2 * sum(agreed) > len(agreed)
 

@@ -35,6 +35,12 @@ ANSWERED = 150  # prompts on which a network's own answers are compared, at most
 KEPT = 6  # steps told of those that cannot be told apart
 
 
+def loop_number(stage: Stage) -> int | None:
+    """Of a stage that is a loop, or what comes after one; what is before the loops is 0."""
+    found = re.fullmatch(r"(?:after )?loop (\d+)", str(stage))
+    return int(found[1]) if found else 0 if stage in ("pre", "embedding") else None
+
+
 @functools.lru_cache(maxsize=2)
 def instrument_of(task: Task, prompts: int) -> Instrument:
     return Instrument(task, candidates(task), prompts, prompts, others=[])
@@ -81,7 +87,7 @@ def law_by_loop(match: Match) -> dict[str, Any] | None:
         return None
     by_loop = replace(
         match,
-        stages=tuple(int(str(match.stages[i]).removeprefix("loop ")) for i in rows),
+        stages=tuple(loop_number(match.stages[i]) for i in rows),
         **{part: getattr(match, part)[rows] for part in ("similarity", "low", "high", "null")},
         **{part: tuple(getattr(match, part)[i] for i in rows) for part in ("best", "ties", "none")},
         **{part: getattr(match, part)[:, rows] for part in ("per_sequence", "null_per_sequence")},
@@ -96,7 +102,7 @@ def moving(match: Match) -> list[int]:
 
     A model that has arrived stays where it is, and a law that is fitted to that as well is one of its length.
     """
-    rows = [i for i, stage in enumerate(match.stages) if str(stage).startswith("loop ")]
+    rows = [i for i, stage in enumerate(match.stages) if loop_number(stage)]
     if not rows or match.none[rows[-1]]:
         return rows
     end = match.best[rows[-1]]

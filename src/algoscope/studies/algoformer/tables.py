@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from algoscope.studies.algoformer import names
-from algoscope.studies.algoformer.figures import loop_number, readable
+from algoscope.studies.algoformer.figures import readable
+from algoscope.studies.algoformer.loops import loop_number
 from algoscope.studies.algoformer.names import ALGOFORMER, REPRESENTATION, run
 from algoscope.studies.claim import Numbers
 from algoscope.studies.study import Table, labeled
