@@ -214,8 +214,9 @@ def test_operations_are_those_of_the_formula():
     network = fresh(Transformer(layers=3, heads=2, width=width), task)
     assert costs.inference_flops(network, task) == 3 * block + ends
     model = AlgoFormer(heads=2, width=width, loops=20, scored=15)
-    assert costs.outside(model, task, 20, costs.inference_flops) == pytest.approx(1 - 20 * block / (22 * block + ends))
-    assert costs.outside(model, task, 20, costs.training_flops) == pytest.approx(16 / 36, abs=0.01)
+    shares = [1 - k * block / ((k + 2) * block + ends) for k in (20, 200)]
+    assert costs.outside(model, task, costs.inference_flops, 20, 200) == pytest.approx(shares)
+    assert costs.outside(model, task, costs.training_flops, 20) == [pytest.approx(16 / 36, abs=0.01)]
 
 
 def model_of(error, beyond=1.0, noise=0, **more):

@@ -86,16 +86,16 @@ def training_flops(network: TransformerNetwork, task: Task) -> int:
 def shares(model: Transformer, task: Task) -> dict[str, float]:
     """Of all operations, those outside of the loops: in training, and at inference with as many loops and with 200."""
     assert isinstance(model, AlgoFormer)
-    found = {"training_share": outside(model, task, model.loops, training_flops)}
-    for loops in (model.loops, LONG):
-        found[f"inference_share_{'long' if loops == LONG else 'same'}"] = outside(model, task, loops, inference_flops)
-    return found
+    (training,) = outside(model, task, training_flops, model.loops)
+    same, long = outside(model, task, inference_flops, model.loops, LONG)
+    return {"training_share": training, "inference_share_same": same, "inference_share_long": long}
 
 
-def outside(model: AlgoFormer, task: Task, loops: int, count: Any) -> float:
-    """A loop costs what one more adds."""
-    total, more = (count(built(replace(model, loops=k), task), task) for k in (loops, loops + 1))
-    return 1 - loops * (more - total) / total
+def outside(model: AlgoFormer, task: Task, count: Any, *loops: int) -> list[float]:
+    """The share with so many loops: each costs what one more adds."""
+    total, more = (count(built(replace(model, loops=k), task), task) for k in (model.loops, model.loops + 1))
+    rest = total - model.loops * (more - total)
+    return [rest / (rest + k * (more - total)) for k in loops]
 
 
 def time_shares(network: AlgoFormerNetwork, tokens: Tensor, device: torch.device, seconds: float) -> dict[str, float]:

@@ -141,7 +141,7 @@ def _controls() -> list[Claim]:
     descent = names.by_hand("gradient descent")
     found += [
         Claim(
-            f"by-hand-law-{slug(algorithm)}",
+            f"law-{slug(algorithm)}-by-hand",
             f"Control: a loop of the hand-built descent is a step of {told}.",
             "Ours",
             grows(algorithm, "linear", descent, at_least=0.5, at_most=2.0),
