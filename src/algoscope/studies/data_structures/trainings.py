@@ -183,7 +183,7 @@ OF_OURS = replace(AS_PUBLISHED, shared=True, answer="any", **SMALL)
 def paper() -> Sequence[Training | Case]:
     """The paper's sizes, what matters most first. It trains up to 500,000 steps with Adam; with Muon a tenth of that or
     less finds as much or more (docs/data-structures.md). Small networks, of a seventh of the weights that the same form
-    has at the published size, find as much wherever both were tried; the published form has the published size.
+    has at the published size, find about as much where both were tried; the published form has the published size.
     """
     counting, seen = {"steps": 15_000, "rate": 2e-3}, {"steps": 12_000, "rate": 3e-3, "batch": 16}
     hard, four, six = HardSearch(15, queries=QUERIES), replace(OF_OURS, lookups=4), replace(OF_OURS, lookups=6)
