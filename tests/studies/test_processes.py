@@ -65,6 +65,15 @@ def test_processes_share_a_gpu_by_a_service_of_their_own(tmp_path, monkeypatch):
     assert not place.exists()
 
 
+def test_a_service_that_is_named_already_is_used_as_it_is(tmp_path, monkeypatch):
+    notes = service(tmp_path, code=0)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
+    with processes.sharing(GPU) as shared:
+        assert shared == {}
+    assert not notes.exists()
+
+
 @pytest.mark.parametrize("there", [True, False])
 def test_without_the_service_they_take_turns(tmp_path, monkeypatch, there):
     if there:

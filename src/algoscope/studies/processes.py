@@ -2,7 +2,8 @@
 
 The kernels of a small network are too short to fill a GPU, and processes of their own take turns on it. NVIDIA's
 Multi-Process Service, which comes with the driver, runs them side by side: where it is there, it is started for these
-processes alone, and ended with them.
+processes alone, and ended with them. One that the environment names already is used as it is: so runs of several
+studies can share a GPU.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ import torch
 
 from algoscope import runs
 
-SERVICE, LOGS = "nvidia-cuda-mps-control", "logs"
+SERVICE, PLACE, LOGS = "nvidia-cuda-mps-control", "CUDA_MPS_PIPE_DIRECTORY", "logs"
 LOOK = 0.2  # seconds between two looks at the processes
 
 
@@ -66,11 +67,11 @@ def _started(command: Sequence[str], log: Path, environment: Mapping[str, str]) 
 @contextlib.contextmanager
 def sharing(device: torch.device) -> Iterator[dict[str, str]]:
     """What has to be in the environment of processes that share a GPU; nothing where they cannot."""
-    if device.type != "cuda" or shutil.which(SERVICE) is None:
+    if device.type != "cuda" or PLACE in os.environ or shutil.which(SERVICE) is None:
         yield {}
         return
     with tempfile.TemporaryDirectory() as place:
-        own = {"CUDA_MPS_PIPE_DIRECTORY": place, "CUDA_MPS_LOG_DIRECTORY": place}
+        own = {PLACE: place, "CUDA_MPS_LOG_DIRECTORY": place}
         environment = {**os.environ, **own}
         began = subprocess.run([SERVICE, "-d"], env=environment, capture_output=True, check=False)
         if began.returncode:

@@ -246,7 +246,7 @@ def _solvers(noise: float, more: str = "") -> list[Claim]:
             each(ahead_of(name, view), run(ALGOFORMER, linear(noise), more), at_least=0.0),
             "above 0" if name in list(rivals)[:2] else None,
             f"σ = {noise:g}; {name}: its error minus ours, {VIEWS[view]}",
-            headline=noise == 1.0 and view == "mean" and name in both,
+            headline=noise == 1.0 and view == "mean" and name in both and not more,
             what="more normalized error than ours",
             why={
                 references.RIDGE: "with the right λ ridge regression is the best that is possible.",
@@ -376,8 +376,7 @@ CLAIMS = (
         )
         for more, told in (("", ""), (names.longer(CHAINS), f", after {names.longer(CHAINS)}"))
     ),
-    *_longer(REPRESENTATION),
-    *_longer(CHAINS),
+    *(claim for task in names.MAIN for claim in _longer(task)),
     *_rates(),
     *_same_depth(),
     *_long_inference(),
@@ -385,7 +384,7 @@ CLAIMS = (
     *_larger(),
     *_noiseless(),
     *(claim for noise in names.NOISES[1:] for claim in _solvers(noise)),
-    *_solvers(0.1, names.longer(linear(0.1))),
+    *(claim for noise in names.NOISES[1:] for claim in _solvers(noise, names.longer(linear(noise)))),
     *_noisy_representation(),
     *_costs(),
     *OURS,

@@ -184,9 +184,9 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
     yield from make.with_heads(2, 16)
     yield from make.with_layers(ALGOFORMER, 2)
     yield from make.all_kinds(LOUD)
-    yield from make.longer(REPRESENTATION)
-    yield from make.longer(CHAINS)
-    for noise in names.NOISES[:2]:
+    for task in names.MAIN:
+        yield from make.longer(task)
+    for noise in names.NOISES:
         yield from make.longer(names.linear(noise), [ALGOFORMER])
     for noise in names.NOISES[1:]:
         yield make.train(ALGOFORMER, names.noisy(noise))
