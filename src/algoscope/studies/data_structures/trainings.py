@@ -193,8 +193,8 @@ def paper() -> Sequence[Training | Case]:
     hashed = replace(AS_PUBLISHED, lookups=1, **SMALL)
     return (
         plane[0],
-        exactly(one(HARD, hard, four, 20_000, 1e-3)),
-        exactly(one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 30_000, 5e-4)),
+        exactly(one(HARD, hard, four, 20_000, 1e-2)),
+        exactly(one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 30_000, 2e-4)),
         sphere[0],
         *with_slots(),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
@@ -240,7 +240,7 @@ def with_slots() -> Sequence[Training]:
         *(one(space(slots), fifty, replace(free, slots=slots), 40_000, 3e-3) for slots in (0, 8, 32, 128)),
         *(
             one(slots_first(slots), asked, replace(first, slots=slots), steps, rate, batch=32)
-            for slots, steps, rate in ((8, 40_000, 1e-2), (32, 40_000, 1e-2), (128, 40_000, 5e-3))
+            for slots, steps, rate in ((8, 40_000, 1e-2), (32, 40_000, 1e-2), (128, 40_000, 2e-3))
         ),
     )
 
