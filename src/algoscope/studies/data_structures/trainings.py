@@ -240,7 +240,7 @@ def with_slots() -> Sequence[Training]:
         *(one(space(slots), fifty, replace(free, slots=slots), 40_000, 3e-3) for slots in (0, 8, 32, 128)),
         *(
             one(slots_first(slots), asked, replace(first, slots=slots), steps, rate, batch=32)
-            for slots, steps, rate in ((8, 40_000, 1e-2), (32, 40_000, 1e-2), (128, 40_000, 2e-3))
+            for slots, steps, rate in ((8, 40_000, 1e-2), (32, 40_000, 1e-2), (128, 40_000, 5e-3))
         ),
     )
 
