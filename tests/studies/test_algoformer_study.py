@@ -313,7 +313,14 @@ def test_numbers_that_depend_on_sizes_are_judged_at_the_paper_s():
     ],
 )
 def test_a_growth_is_judged_by_its_law_and_its_size(law, denied, growth, verdict):
-    found = {"law": law, "path": "exponential", "growth": growth, "low": growth - 0.01, "high": growth + 0.01}
+    found = {
+        "law": law,
+        "path": "exponential",
+        "start": 1.0,
+        "growth": growth,
+        "low": growth - 0.01,
+        "high": growth + 0.01,
+    }
     found |= {"denied": denied}
     for close, told in ((("GradientDescent(rate=0.1)", 4), verdict), (("Newton", 4), "undecided")):
         stages = [{"stage": f"loop {k}", "agreed": [close] if k < 4 else []} for k in range(1, 6)]
@@ -321,6 +328,20 @@ def test_a_growth_is_judged_by_its_law_and_its_size(law, denied, growth, verdict
         judged = findings.grows("GradientDescent", "exponential", "run", at_least=1.5)({"run": {"0": {"loops": loops}}})
         assert judged is not None
         assert judged.verdict == (told if verdict == "holds" else verdict)  # others may be closer: then none holds
+
+
+def test_steps_a_loop_of_a_path_of_factors_are_those_of_its_first_loop():
+    found = {"law": "exponential", "path": "exponential", "start": 8.0, "growth": 2.5, "low": 2.0, "high": 3.0}
+    loops = {"n": 100, "laws": {"Newton": found | {"denied": None}}, "stages": []}
+    numbers = {"run": {"0": {"loops": loops}}}
+    judged = findings.grows("Newton", "linear", "run", at_most=50.0)(numbers)
+    assert judged is not None
+    assert judged.values == ((8.0 * 1.5, 8.0, 16.0, 100),)  # from 8 to 20, 16 or 24
+    assert judged.verdict == "fails"  # whatever its size: the law is another
+    loops["laws"]["Newton"] |= {"law": "undecided"}
+    assert findings.grows("Newton", "linear", "run", at_most=2.0)(numbers).verdict == "undecided"  # pyright: ignore
+    loops["laws"]["Newton"] |= {"path": "linear"}
+    assert findings.grows("Newton", "exponential", "run")(numbers).values == ()  # pyright: ignore
 
 
 def test_the_law_of_descent_is_that_at_one_rate_on_features():

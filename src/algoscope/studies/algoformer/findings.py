@@ -182,29 +182,46 @@ def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
     """How much the matching step of an algorithm grows a loop, and whether by that law.
 
     Its steps grow somehow along any other iteration, too: that of descent is matched by ever later steps of Newton. So
-    it holds only where the algorithm itself is among what cannot be told apart from most of the loops.
+    it holds only where the algorithm itself is among what cannot be told apart from most of the loops. A number of
+    another law is told, and decides nothing.
     """
 
     def judge(numbers: Numbers) -> Finding | None:
         models = [model for model in numbers.get(run, {}).values() if "loops" in model]
-        values, laws, denied = [], set(), True
+        values, laws, paths, denied = [], set(), set(), True
         for model in models:
             found = law_of(model, algorithm)
             laws.add(found["law"] if found else "none")
             denied &= found is not None and (found["denied"] == law or found["law"] not in (law, "undecided"))
-            if found and found["growth"] is not None and found["path"] == law:
-                values.append(Value(found["growth"], found["low"], found["high"], model["loops"]["n"]))
+            if found and (growth := growth_by(law, found)):
+                values.append(Value(*growth, model["loops"]["n"]))
+                paths.add(found["path"])
         if not models:
             return None
         finding = Finding.judged(values, **bounds)
         clear = laws == {law} and all(mostly_agreed(model, algorithm) for model in models)
         if denied:
             finding = replace(finding, verdict="fails")
-        elif len(values) < len(models) or (finding.verdict == "holds" and not clear):
+        elif len(values) < len(models) or paths != {law} or (finding.verdict == "holds" and not clear):
             finding = finding.undecided()
         return sober(models, finding)
 
     return judge
+
+
+def growth_by(law: str, found: Mapping[str, Any]) -> tuple[float, float, float] | None:
+    """Of a path, with its interval, in the unit of a law: steps a loop, or the factor of a loop.
+
+    A path of equal factors has steps a loop too: told are those of its first loop, of which every later one makes more.
+    A straight path has no factor.
+    """
+    growth = (found["growth"], found["low"], found["high"])
+    if None in growth or (found["path"] == "linear" and law == "exponential"):
+        return None
+    if found["path"] == law:
+        return growth
+    value, low, high = (found["start"] * (factor - 1) for factor in growth)
+    return value, low, high
 
 
 def mostly_agreed(model: Model, algorithm: str) -> bool:

@@ -77,8 +77,8 @@ def _laws(own: str, told: str, main: bool) -> list[Claim]:
             "Ours; §3 and §4 construct it" if algorithm != KRYLOV else "Ours",
             grows(algorithm, "linear", own, at_least=0.5, at_most=2.0),
             1.0 if algorithm != KRYLOV else None,
-            f"{told}; each step scaled to the stage, while the loop moves; no number where it grows by factors "
-            "instead; undecided where others are closer at most loops",
+            f"{told}; each step scaled to the stage, while the loop moves; where it grows by factors, "
+            "in the first loop, later ones more; undecided where others are closer at most loops",
             headline=main and algorithm in (NEWTON, KRYLOV),
             what="steps a loop",
         )

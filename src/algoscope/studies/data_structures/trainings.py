@@ -190,11 +190,14 @@ def paper() -> Sequence[Training | Case]:
     square, ball = UniformSearch(100, dim=2, queries=QUERIES), SphereSearch(100, queries=QUERIES)
     plane = folded(one(PLANE, square, six, 12_000, 2e-3, (0, 1, 2), 32), 1)
     sphere = folded(one(SPHERE, ball, six, 6_000, 1e-3, batch=32), 4)
-    hashed = replace(AS_PUBLISHED, lookups=1, **SMALL)
+    hashed, large = (
+        replace(AS_PUBLISHED, lookups=1, **SMALL),
+        replace(AS_PUBLISHED, lookups=4, shared=True, answer="any"),
+    )
     return (
         plane[0],
         exactly(one(HARD, hard, four, 20_000, 1e-2)),
-        exactly(one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 30_000, 2e-4)),
+        one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), large, 60_000, 1e-3),
         sphere[0],
         *with_slots(),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
