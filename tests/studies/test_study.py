@@ -1,9 +1,11 @@
 """A study from nothing to its page, at the scale that only checks the way."""
 
+import fcntl
 import gzip
 import html
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -52,9 +54,16 @@ def changed_steps(numbers):
 
 @pytest.fixture(scope="module", params=list(CATALOG))
 def folder(request, tmp_path_factory) -> Path:
-    return study.carry_out(
-        study.find(request.param), "smoke", tmp_path_factory.mktemp("studies"), "cpu", progress=False
-    ).parent
+    """Carried out once for all workers that test side by side: the first to come does it, and the others wait."""
+    own = tmp_path_factory.getbasetemp()
+    out = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "studies"
+    place = out / request.param / "smoke"
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / study.PAGE).exists():
+            study.carry_out(study.find(request.param), "smoke", out, "cpu", progress=False)
+    return place
 
 
 def test_every_claim_is_told_with_its_numbers(folder):

@@ -44,6 +44,6 @@ CATALOG = {
         module="algoformer",
         title="AlgoFormer: layers before, in and after a loop, and which algorithm the loop runs",
         source="Gao, Zheng et al., TMLR 01/2025",
-        takes=("15 s", "12 min on 2 cores", "an hour on one H200"),
+        takes=("15 s", "15 min on 2 cores", "an hour and a half on one H200"),
     ),
 }
