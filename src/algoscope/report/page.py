@@ -15,6 +15,7 @@ import vl_convert
 from algoscope.report.figures import figures, leading
 
 ROOM = Path(__file__).parent
+LONG_TEXT, LONG_TABLE = 800, 40  # letters and rows: what is longer is closed at first
 
 
 def page(record: Mapping[str, Any]) -> str:
@@ -56,7 +57,9 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
     told_of = (
         (name, model["verdict"]["text"]) for name, model in zip(models, measured, strict=True) if "verdict" in model
     )
-    main = next((f"{name}, in the instrument's words. {text}" for name, text in told_of), "")
+    main = next(
+        (_opened(f"{name}, in the instrument's words", text, len(text) < LONG_TEXT) for name, text in told_of), ""
+    )
     options = (f"<option>{html.escape(name)}</option>" for name in results["choices"])
     seconds = [model["seconds"] for model in measured]
     trained = sum(model["seconds"]["training"] > 0 for model in measured)
@@ -74,9 +77,9 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
         "missing": _runs("Planned, and not run", results["missing"]),
         "earlier": _runs("Trained by an earlier plan, as told below", results["earlier"]),
         "headlines": "".join(_headline(claim) for claim in first_told),
-        "main": html.escape(main),
+        "main": main,
         "about": html.escape(results["about"]),
-        "found": f'<p class="note"><strong>{html.escape(results["found"])}</strong></p>' if results["found"] else "",
+        "found": f'<ul class="found">{"".join(map(_item, results["found"]))}</ul>' if results["found"] else "",
         "facts": _list(facts),
         "options": "".join(options),
         "first": _figures(name for name in specs if name in centerpiece.figures),
@@ -109,7 +112,19 @@ def _words(table: Any) -> str:
     rows = "".join("<tr>" + "".join(_cell(value) for value in row) + "</tr>" for row in table.rows)
     note = f'<p class="note">{html.escape(table.note)}</p>' if table.note else ""
     inside = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    if len(table.rows) > LONG_TABLE:
+        inside = f"<details><summary>{len(table.rows)} rows</summary>{inside}</details>"
     return f"<section><h2>{html.escape(table.heading)}</h2>{note}{inside}</section>"
+
+
+def _opened(summary: str, text: str, opened: bool) -> str:
+    """A text that can be opened and closed."""
+    inside = f'<p class="note words">{html.escape(text)}</p>'
+    return f"<details{' open' if opened else ''}><summary>{html.escape(summary)}</summary>{inside}</details>"
+
+
+def _item(text: str) -> str:
+    return f"<li>{html.escape(text)}</li>"
 
 
 def _cell(value: object) -> str:

@@ -61,7 +61,8 @@ class Study:
     """`runs` by scale; `measure` is called for each trained model, with a training of its seed alone, and `along` for
     the weights that it kept on the way. Its `version` changes when it measures anew.
 
-    The page begins with the figures of its `centerpiece`, and at paper scale with what was `found`, in a few sentences.
+    The page begins with the figures of its `centerpiece`, and at paper scale with what was `found`, one thing after the
+    other.
     """
 
     name: str
@@ -73,7 +74,7 @@ class Study:
     centerpiece: Section
     measure: Callable[[Training, Network, str], Numbers] | None = None
     along: Callable[[Training, Network, str], Numbers] | None = None
-    found: str = ""
+    found: Sequence[str] = ()
     tables: Callable[[Numbers], Sequence[Table]] = lambda numbers: ()
     learning: bool = False  # whether the results tell how the error fell in training
     chosen: Callable[[Numbers], bool] = lambda model: True  # whether figures that show one model may show this one
@@ -287,7 +288,7 @@ def build_page(folder: Path) -> Path:
         "title": entry.title,
         "source": entry.source,
         "about": study.about,
-        "found": study.found if results["scale"] == "paper" else "",
+        "found": study.found if results["scale"] == "paper" else (),
         "models": list(labeled(results["runs"])),
         "missing": [run.name for run in planned if run.name not in results["runs"]],
         "earlier": [run.name for run in trained if configs.otherwise(run, results["runs"].get(run.name, {}))],

@@ -166,11 +166,12 @@ def _framed(rows: Iterable[dict[str, Any]], kinds: Iterable[str]) -> Rows:
         yield row | {"y": row["y"] if inside else None, **ends}
 
 
-def _compared(task: str) -> Callable[[Numbers], Rows]:
+def _compared(task: str, more: str = "") -> Callable[[Numbers], Rows]:
     """Figure 2: the three models, and what least squares and ridge regression make of the same prompts."""
 
     def rows(numbers: Numbers) -> Rows:
-        kinds = {kind: numbers[run(kind, task)].values() for kind in names.KINDS if run(kind, task) in numbers}
+        own = {kind: run(kind, task, more) for kind in names.KINDS}
+        kinds = {kind: numbers[name].values() for kind, name in own.items() if name in numbers}
         for kind, models in kinds.items():
             yield from _over_seeds(kind, models, "beside")
         if kinds:
@@ -236,13 +237,16 @@ def _injections(numbers: Numbers) -> Rows:
         yield from _over_seeds(f"injection {injection}", [model])
 
 
-def _learning(sweeps: bool) -> Callable[[Numbers], Rows]:
+SHORTER = frozenset(run(kind, task) for kind in names.KINDS for task in names.TASKS)
+LONGER = frozenset(run(kind, task, names.longer(task)) for kind in names.KINDS for task in names.LONGER)
+
+
+def _learning(shown: Callable[[str], bool]) -> Callable[[Numbers], Rows]:
     """How the error of the first seed fell."""
 
     def rows(numbers: Numbers) -> Rows:
-        main = {run(kind, task) for kind in names.KINDS for task in names.TASKS}
         for name, seeds in numbers.items():
-            found = next(iter(seeds.values())).get("learning") if (name not in main) == sweeps else None
+            found = next(iter(seeds.values())).get("learning") if shown(name) else None
             for step, error in zip(found["step"], found["error"], strict=True) if found else ():
                 if error is not None:
                     yield {"series": name, "x": step, "y": within(error)}
@@ -291,6 +295,13 @@ ACROSS: dict[str, Plan] = {
         for k, task in enumerate((*names.MAIN, names.LOUD))
     },
     **{
+        f"compared-longer-{k}": (
+            _compared(task, names.longer(task)),
+            curves(EXAMPLES, ERROR, f"Fig. 2: {task}, after {names.longer(task)}", log_y=True, **MODELS),
+        )
+        for k, task in enumerate(names.MAIN)
+    },
+    **{
         f"solvers-{k}": (
             _solvers(noise),
             curves(EXAMPLES, ERROR, f"Fig. 5: {names.linear(noise)}", log_y=True, **METHODS),
@@ -310,6 +321,13 @@ ACROSS: dict[str, Plan] = {
     "layers": (_sizes("layer"), curves(EXAMPLES, ERROR, "Fig. 4a: layers", log_y=True, legend="model")),
     "heads": (_sizes("head"), curves(EXAMPLES, ERROR, "Fig. 4b: heads", log_y=True, legend="model")),
     "injections": (_injections, curves(EXAMPLES, ERROR, "What a loop is given", log_y=True, legend="AlgoFormer")),
-    "learning": (_learning(False), curves("step", LEARNED, "Learning", log_y=True, legend="run")),
-    "learning-sweeps": (_learning(True), curves("step", LEARNED, "Learning, sweeps", log_y=True, legend="run")),
+    "learning": (_learning(SHORTER.__contains__), curves("step", LEARNED, "Learning", log_y=True, legend="run")),
+    "learning-longer": (
+        _learning(LONGER.__contains__),
+        curves("step", LEARNED, "Learning, longer", log_y=True, legend="run"),
+    ),
+    "learning-sweeps": (
+        _learning(lambda name: name not in SHORTER | LONGER),
+        curves("step", LEARNED, "Learning, sweeps", log_y=True, legend="run"),
+    ),
 }

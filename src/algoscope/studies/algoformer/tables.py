@@ -30,9 +30,9 @@ def _verdicts(numbers: Numbers) -> Table:
             stages = [stage for stage in model["loops"]["stages"] if loop_number(stage["stage"])]
             sure = sum(stage["certain"] for stage in stages)
             empty = sum(stage["null"] for stage in stages)
-            counts = Counter(name for stage in stages for name in {pair[0] for pair in stage["agreed"]})
+            counts = Counter(name for stage in stages for name in dict.fromkeys(pair[0] for pair in stage["agreed"]))
             often = ", ".join(f"{readable(name)} ({count})" for name, count in counts.most_common(3)) or "none"
-            rows.append([label, len(stages), empty, sure, often, _laws(model), stages[-1]["words"]])
+            rows.append([label, len(stages), empty, sure, often, _laws(model), _held(stages[-1])])
     return Table(
         "Which algorithm does the loop run?",
         "Of the loops of training: at how many nothing beats the null, how many are one step of one algorithm for "
@@ -41,6 +41,16 @@ def _verdicts(numbers: Numbers) -> Table:
         ("model", "loops", "nothing", "one step, for certain", "most often among the closest", "laws", "last loop"),
         rows,
     )
+
+
+def _held(stage: Numbers) -> str:
+    """What a stage may be: the steps that cannot be told from the closest, by algorithm; a closed form has no steps."""
+    steps: dict[str, list[str]] = {}
+    for name, step in stage["agreed"]:
+        steps.setdefault(readable(name), []).extend([f"{step:,}"] if step else [])
+    told = [f"{name}: {', '.join(each)}" if each else name for name, each in steps.items()]
+    more = stage["among"] - len(stage["agreed"])
+    return "; ".join(told + ([f"{more} more"] if more else [])) or "nothing is close"
 
 
 def _laws(model: Numbers) -> str:

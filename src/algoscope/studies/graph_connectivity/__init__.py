@@ -24,10 +24,13 @@ STUDY = Study(
     claims=CLAIMS,
     figures=figures,
     tables=tables,
-    found="For one and two layers of the paper's own architecture it is as the paper says: graphs within capacity "
-    "teach the algorithm, and its reach is exactly 3 and 9. A small standard transformer shows the same effect if it "
-    "is stopped early; trained on, it finds the algorithm without the limit as well, and knows pairs beyond it. At the "
-    "paper's size one seed an arm shows the effect, which decides nothing.",
+    found=(
+        "For one and two layers of the paper's own architecture it is as the paper says: graphs within capacity teach "
+        "the algorithm, and its reach is exactly 3 and 9.",
+        "A small standard transformer shows the same effect if it is stopped early; trained on, it finds the algorithm "
+        "without the limit as well, and knows pairs beyond it.",
+        "At the paper's size one seed an arm shows the effect, which decides nothing.",
+    ),
     centerpiece=Section(
         "Which of the two the weights hold",
         "The whole model of one layer is a matrix W of 16 rows, four blocks of 8 by 8. Weight on the diagonals joins "

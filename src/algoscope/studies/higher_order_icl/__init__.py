@@ -94,11 +94,13 @@ STUDY = Study(
     claims=CLAIMS,
     figures=figures,
     tables=tables,
-    found="No layer is one known method and nothing else. The layers close in on least squares step by step. On the "
-    "way they are closest to conjugate gradients on isotropic data, and to Newton's iteration on ill-conditioned data; "
-    "as steps of gradient descent, each layer would be worth a multiple of the one before. At the end "
-    "all methods meet, and which one fits best hangs on where it starts. An LSTM does something else: it is like "
-    "online gradient descent, and forgets.",
+    found=(
+        "No layer is one known method and nothing else. The layers close in on least squares step by step.",
+        "On the way they are closest to conjugate gradients on isotropic data, and to Newton's iteration on "
+        "ill-conditioned data; as steps of gradient descent, each layer would be worth a multiple of the one before.",
+        "At the end all methods meet, and which one fits best hangs on where it starts.",
+        "An LSTM does something else: it is like online gradient descent, and forgets.",
+    ),
     centerpiece=Section(
         "Where the verdict lives",
         "Least squares is easy along some directions and hard along others. Each line shows how much of the solution a "
