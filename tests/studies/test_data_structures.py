@@ -12,6 +12,7 @@ from algoscope.algorithms import BinarySearch, CountMin, InterpolationSearch, KD
 from algoscope.matching import found as has_found
 from algoscope.models import LearnedSketch
 from algoscope.reading import in_place, lookups, order
+from algoscope.report.charts import LACKING
 from algoscope.studies import study
 from algoscope.studies.data_structures.controls import CONTROL, controls, written_binary_search
 from algoscope.studies.data_structures.findings import (
@@ -264,7 +265,9 @@ def test_published_numbers_are_found_by_name():
 def test_a_reader_moves_from_look_up_to_look_up(browser, tmp_path):
     found = study.find("data-structures")
     told = {"provenance": {"commit": "none"}, "seconds": {"training": 0.0, "measuring": 0.0}}
-    measured = {CONTROL: {"0": {**controls(points=15, scale="smoke"), **told}}}
+    model = {**controls(points=15, scale="smoke"), **told}
+    examples = [{**each, "reads": {MODEL: each["reads"][MODEL]}} for each in model["examples"]]
+    measured = {CONTROL: {"0": model, "1": {**model, "examples": examples}}}  # of the second nothing but its own reads
     results = {"study": found.name, "version": found.version, "scale": "smoke", "runs": measured}
     runs.write_text(tmp_path / study.RESULTS, json.dumps(study.shortened(results)))
     shown, heard = opened(browser, study.build_page(tmp_path), 1280, "light")
@@ -284,6 +287,10 @@ def test_a_reader_moves_from_look_up_to_look_up(browser, tmp_path):
     shown.select_option("[data-chart='player'] select", INTERPOLATION)
     shown.wait_for_timeout(200)
     assert picture() != second
+    assert LACKING not in reads.all_text_contents()
+    shown.select_option("#model", f"{CONTROL}, seed 1")
+    shown.wait_for_timeout(200)
+    assert [text for text in reads.all_text_contents() if text] == [LACKING]
     assert not shown.locator("figure:has([data-chart='player-plane'])").is_visible()
     assert heard == []
     shown.close()

@@ -11,6 +11,7 @@ import altair as alt
 Record = Mapping[str, object]
 ACCENT, QUIET = "#d1495b", "#8a8f98"
 OURS = "here"
+LACKING = "this search is not for these points"
 FORMATS = ("html", "png", "svg", "pdf")
 LEGENDS = {"distance": "normalized distance", "decodability": "R² above the null's", "agreement": "agreement"}
 
@@ -242,6 +243,7 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
 
     Records have an `example` and a `kind`: a "point", the "nearest" one or a "slot" at `x` and `y` with its `place`; a
     "query", which is a line at `y` if it has no `x`; or a "read" of a `search`, with its `lookup` and where it was.
+    Where a search is chosen that a `model` is not shown beside, it says so.
     """
     searches = list(dict.fromkeys(str(row["search"]) for row in records if row["kind"] == "read"))
     last = {name: max(int(str(row[name])) for row in records if row.get(name)) for name in ("lookup", "example")}
@@ -261,6 +263,8 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
     line, cross = "datum.kind == 'query' && !isValid(datum.x)", "datum.kind == 'query' && isValid(datum.x)"
     read = at.transform_filter("datum.kind == 'read' && datum.search == search && datum.lookup <= lookup")
     latest = alt.condition("datum.lookup == lookup", alt.value(ACCENT), alt.value(QUIET))
+    reads = base.transform_filter("datum.kind == 'read'").transform_calculate(own="datum.search == search ? 1 : 0")
+    lacking = reads.transform_aggregate(own="max(own)", groupby=["model"]).transform_filter("datum.own == 0")
     return _layered(
         base.transform_filter(line).mark_rule(strokeDash=[5, 4], color=ACCENT).encode(y="y:Q"),
         at.transform_filter(cross).mark_point(shape="cross", size=180, filled=True, color=ACCENT),
@@ -270,6 +274,9 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
         read.mark_line(color=QUIET, opacity=0.5).encode(order="lookup:Q"),
         read.mark_circle(size=110, opacity=1).encode(color=latest),
         read.mark_text(dy=-14, fontSize=13, fontWeight="bold").encode(text="lookup:Q", color=latest),
+        lacking.mark_text(text=LACKING, align="right", dx=-6, dy=14, fontSize=13, color=ACCENT).encode(
+            x=alt.value("width"), y=alt.value(0)
+        ),
     ).add_params(*signals).properties(title=title, width=420, height=300)  # fmt: skip
 
 
