@@ -290,6 +290,8 @@ def test_a_reader_moves_from_look_up_to_look_up(browser, tmp_path):
     assert LACKING not in reads.all_text_contents()
     shown.select_option("#model", f"{CONTROL}, seed 1")
     shown.wait_for_timeout(200)
+    shown.select_option("[data-chart='player'] select", INTERPOLATION)
+    shown.wait_for_timeout(200)
     assert [text for text in reads.all_text_contents() if text] == [LACKING]
     assert not shown.locator("figure:has([data-chart='player-plane'])").is_visible()
     assert heard == []
