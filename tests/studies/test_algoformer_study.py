@@ -321,9 +321,11 @@ def test_a_growth_is_judged_by_its_law_and_its_size(law, denied, growth, verdict
         "low": growth - 0.01,
         "high": growth + 0.01,
     }
-    found |= {"denied": denied}
-    for close, told in ((("GradientDescent(rate=0.1)", 4), verdict), (("Newton", 4), "undecided")):
-        stages = [{"stage": f"loop {k}", "agreed": [close] if k < 4 else []} for k in range(1, 6)]
+    found |= {"denied": denied, "used": [1, 2, 3, 4, 5]}
+    for close, told in (("GradientDescent(rate=0.1)", verdict), ("Newton", "undecided")):
+        ends = {k: ["GradientDescent(rate=0.1)"] for k in range(6, 20)}  # where it has arrived does not count
+        closest = {1: [close], 2: [close], 3: [close], 4: [], 5: [], **ends}
+        stages = [{"stage": f"loop {k}", "algorithms": names} for k, names in closest.items()]
         loops = {"n": 100, "laws": {"GradientDescent(rate=0.1)": found}, "stages": stages}
         judged = findings.grows("GradientDescent", "exponential", "run", at_least=1.5)({"run": {"0": {"loops": loops}}})
         assert judged is not None
@@ -332,7 +334,7 @@ def test_a_growth_is_judged_by_its_law_and_its_size(law, denied, growth, verdict
 
 def test_steps_a_loop_of_a_path_of_factors_are_those_of_its_first_loop():
     found = {"law": "exponential", "path": "exponential", "start": 8.0, "growth": 2.5, "low": 2.0, "high": 3.0}
-    loops = {"n": 100, "laws": {"Newton": found | {"denied": None}}, "stages": []}
+    loops = {"n": 100, "laws": {"Newton": found | {"denied": None, "used": [1]}}, "stages": []}
     numbers = {"run": {"0": {"loops": loops}}}
     judged = findings.grows("Newton", "linear", "run", at_most=50.0)(numbers)
     assert judged is not None

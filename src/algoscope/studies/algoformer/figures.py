@@ -181,14 +181,19 @@ def _compared(task: str, more: str = "") -> Callable[[Numbers], Rows]:
     return lambda numbers: _framed(rows(numbers), names.KINDS)
 
 
+MORE_SOLVERS = (names.window(10, 10), names.longer(names.linear(0.0)))
+
+
 def _solvers(noise: float) -> Callable[[Numbers], Rows]:
     """Figure 5, with what it left out."""
 
     def rows(numbers: Numbers) -> Rows:
         task = names.linear(noise)
         if run(ALGOFORMER, task) in numbers:
-            yield from _over_seeds(ALGOFORMER, numbers[run(ALGOFORMER, task)].values(), "beside")
             yield from _known(numbers, task, lambda name: True)
+            for more in ("", *MORE_SOLVERS):  # above what it is compared with
+                if found := numbers.get(run(ALGOFORMER, task, more)):
+                    yield from _over_seeds(run(ALGOFORMER, more) if more else ALGOFORMER, found.values(), "beside")
 
     return lambda numbers: _framed(rows(numbers), [ALGOFORMER])
 
@@ -265,7 +270,10 @@ MODELS = {"legend": "model", "among": (*names.KINDS, *CLOSED)}
 STEPPED = [method(k) for method in (references.newton, references.descent, references.safe) for k in references.STEPS]
 METHODS = {
     "legend": "method",
-    "among": (ALGOFORMER, references.TUNED, *STEPPED, references.RIDGE, references.LEAST_SQUARES),
+    "among": (
+        *(ALGOFORMER, *(run(ALGOFORMER, more) for more in MORE_SOLVERS)),
+        *(references.TUNED, *STEPPED, references.RIDGE, references.LEAST_SQUARES),
+    ),
 }
 EACH: dict[str, Plan] = {
     "loop-similarity": (

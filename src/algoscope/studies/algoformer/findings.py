@@ -182,8 +182,8 @@ def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
     """How much the matching step of an algorithm grows a loop, and whether by that law.
 
     Its steps grow somehow along any other iteration, too: that of descent is matched by ever later steps of Newton. So
-    it holds only where the algorithm itself is among what cannot be told apart from most of the loops. A number of
-    another law is told, and decides nothing.
+    it holds only where the algorithm itself is among what cannot be told apart from most of the loops that the law goes
+    over. A number of another law is told, and decides nothing.
     """
 
     def judge(numbers: Numbers) -> Finding | None:
@@ -225,9 +225,10 @@ def growth_by(law: str, found: Mapping[str, Any]) -> tuple[float, float, float] 
 
 
 def mostly_agreed(model: Model, algorithm: str) -> bool:
-    """Whether an algorithm is among those that cannot be told apart, at more than half of the loops."""
-    loops = [stage["agreed"] for stage in model["loops"]["stages"] if loop_number(stage["stage"])]
-    agreed = [any(is_called(name, algorithm) for name, _ in names) for names in loops]
+    """Whether an algorithm is among those that cannot be told apart, at more than half of the loops of its law."""
+    law = law_of(model, algorithm)
+    loops = [stage for stage in model["loops"]["stages"] if law and loop_number(stage["stage"]) in law["used"]]
+    agreed = [any(is_called(name, algorithm) for name in stage["algorithms"]) for stage in loops]
     return 2 * sum(agreed) > len(agreed)
 
 

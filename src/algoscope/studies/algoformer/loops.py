@@ -113,7 +113,8 @@ def moving(match: Match) -> list[int]:
 def stage_told(found: StageVerdict) -> dict[str, Any]:
     record = found.record()
     kept = {name: record[name] for name in ("stage", "error", "words", "null", "certain", "exact", "beyond")}
-    return {**kept, "agreed": record["agreed"][:KEPT], "among": len(record["agreed"])}
+    algorithms = list(dict.fromkeys(name for name, _ in found.agreed))
+    return {**kept, "agreed": record["agreed"][:KEPT], "among": len(record["agreed"]), "algorithms": algorithms}
 
 
 def closest(match: Match) -> dict[str, Any]:
