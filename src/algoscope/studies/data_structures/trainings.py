@@ -190,14 +190,11 @@ def paper() -> Sequence[Training | Case]:
     square, ball = UniformSearch(100, dim=2, queries=QUERIES), SphereSearch(100, queries=QUERIES)
     plane = folded(one(PLANE, square, six, 12_000, 2e-3, (0, 1, 2), 32), 1)
     sphere = folded(one(SPHERE, ball, six, 6_000, 1e-3, batch=32), 4)
-    hashed, large = (
-        replace(AS_PUBLISHED, lookups=1, **SMALL),
-        replace(AS_PUBLISHED, lookups=4, shared=True, answer="any"),
-    )
+    hashed = replace(AS_PUBLISHED, lookups=1, **SMALL)
     return (
         plane[0],
         exactly(one(HARD, hard, four, 20_000, 1e-2)),
-        one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), large, 60_000, 1e-3),
+        exactly(one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 20_000, 1e-2)),
         sphere[0],
         *with_slots(),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
