@@ -302,6 +302,7 @@ def test_tasks_of_several_scales_fit():
         ({"softness": -1.0}, "softness must be a finite number > 0"),
         ({"shared": 1}, "shared must be True or False, got 1"),
         ({"permuted": 0}, "permuted must be True or False, got 0"),
+        ({"lookups": 1, "slots": 2, "before": "slots"}, "where there is one look-up, which answers"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

@@ -70,6 +70,7 @@ def test_it_learns_to_count_frequent_items_better_than_count_min():
     [
         ({"cells": 0}, "cells must be an integer >= 1, got 0"),
         ({"accesses": 0}, "accesses must be an integer >= 1, got 0"),
+        ({"cells": 2, "accesses": 4}, "accesses must be at most cells, got 4 and 2"),
         ({"hidden": 0}, "hidden must be an integer >= 1"),
         ({"temperature": 0.0}, "temperature must be a finite number > 0"),
         ({"noisy": 1}, "noisy must be True or False, got 1"),

@@ -104,22 +104,24 @@ def test_of_trainings_is_told_what_is_not_by_default():
         return {"config": config, "seconds": {"training": 90.0}, "provenance": {"device": "cpu"}}
 
     one, two = numbers(Index(folds=1), steps=10), numbers(Index(picture=(8, 16)), steps=20, batch=8)
-    two |= {"trained_on": {"device": "gpu"}, "learning": {"error": [*[9.0] * 16, 4.0, 4.0, 1.0, 1.0]}}
+    two |= {"trained_on": {"device": "gpu", "commit": "0123456789"}, "learning": {"error": [9.0, None, 9.0, 4.0, 1.0]}}
+    less = {**two, "learning": {"error": [9.0, 4.0, 3.0]}}
     other = {**one, "config": {**one["config"], "model": {"kind": "Forgotten", "layers": 2}}}
-    rows = configs.rows({"a": {"0": one, "1": one}, "b": {"3": two}, "c": {"0": other}, "known": {"0": {}}})
+    rows = configs.rows({"a": {"0": one, "1": one}, "b": {"2": less, "3": two}, "c": {"0": other}, "known": {"0": {}}})
     assert rows == [
-        ["a", "UniformSearch: size 7", "Index: folds 1", "Settings: steps 10", "0.001", 3.0, "cpu", ""],
+        ["a", "UniformSearch: size 7", "Index: folds 1", "Settings: steps 10", "0.001", 3.0, "cpu", "", ""],
         [
             "b",
             "UniformSearch: size 7",
             "Index: picture [8, 16]",
             "Settings: steps 20, batch 8",
             "0.001",
-            1.5,
+            3.0,
             "gpu",
+            "0123456",
             "75%",
         ],
-        ["c", "UniformSearch: size 7", "Forgotten: layers 2", "Settings: steps 10", "0.001", 1.5, "cpu", ""],
+        ["c", "UniformSearch: size 7", "Forgotten: layers 2", "Settings: steps 10", "0.001", 1.5, "cpu", "", ""],
     ]
 
 
@@ -132,7 +134,11 @@ def test_a_study_hides_nothing_that_is_told_of_every_model(tmp_path, name):
         study.train_and_measure(greedy, "smoke", tmp_path, torch.device("cpu"), ["1D uniform"], progress=False)
 
 
-@pytest.mark.parametrize("change", [changed_rate, changed_steps])
+def earlier_network(numbers):
+    numbers["config"]["version"] = 0
+
+
+@pytest.mark.parametrize("change", [changed_rate, changed_steps, earlier_network])
 def test_what_was_trained_by_another_plan_is_told(folder, tmp_path, change):
     results = runs.read_json(folder / study.RESULTS)
     changed = [name for name, seeds in results["runs"].items() if "config" in next(iter(seeds.values()))][:1]

@@ -7,7 +7,7 @@ be compared. Every read of a stored point counts; what is computed between reads
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Literal, NamedTuple, final
 
 import torch
 from jaxtyping import Float, Int
@@ -17,6 +17,8 @@ from algoscope import arguments
 from algoscope.algorithms.algorithm import Algorithm
 from algoscope.randomness import stream
 from algoscope.trace import Prompts, Trace
+
+PLACES = ("between", "expected")
 
 
 class Lookups(Algorithm):
@@ -118,15 +120,18 @@ class BinarySearch(Lookups):
 class InterpolationSearch(Lookups):
     """Reads where the nearest point is to be expected, knowing that points are uniform between `low` and `high`.
 
-    Of k points between two known values, the share p below the query is binomial: between the neighbors of the query
-    lies, on average, place k·p − 1/2 (Peterson 1957; Perl, Itai and Avni 1978).
+    Of k points between two known values, the share p below the query is binomial: `between` the neighbors of the query
+    lies, on average, place k·p − 1/2 (Peterson 1957; Perl, Itai and Avni 1978). The place whose point has the query as
+    its `expected` value is (k + 1)·p − 1: a little better at the first look-ups, and a little worse later.
     """
 
     lookups: int = 7
     low: float = -1.0
     high: float = 1.0
+    place: Literal["between", "expected"] = "between"
 
     def __post_init__(self) -> None:
+        arguments.choice("place", self.place, PLACES)
         if not self.low < self.high:
             raise ValueError(f"low must be less than high, got {self.low!r} and {self.high!r}")
 
@@ -140,7 +145,9 @@ class InterpolationSearch(Lookups):
     def _expected(self, left: Left) -> Int[Tensor, "batch queries"]:
         width = left.above - left.below
         share = torch.where(width > 0, (left.query - left.below) / width.clamp(min=1e-300), 0.5).clamp(0, 1)
-        return (left.first - 0.5 + (left.last - left.first + 1) * share).round().long()
+        count = left.last - left.first + 1
+        place = count * share - 0.5 if self.place == "between" else (count + 1) * share - 1
+        return (left.first + place).round().long().clamp(left.first, left.last)
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ class Index(Model):
     """
 
     family = "search"
+    version = 2  # query networks with biases, and scores standardized over their set
 
     lookups: int = 7
     slots: int = 0
@@ -104,6 +105,8 @@ class Index(Model):
         arguments.choice("before", self.before, BEFORE)
         if self.before == "slots" and not self.slots:
             raise ValueError('before must be "all" where there are no slots, got "slots"')
+        if self.before == "slots" and self.lookups == 1:
+            raise ValueError('before must be "all" where there is one look-up, which answers, got "slots"')
         arguments.number("temperature", self.temperature, strict=True)
         arguments.number("softness", self.softness, strict=True)
         for name in ("shared", "noisy", "ordered", "adaptive", "permuted"):

@@ -75,6 +75,7 @@ class Model(ABC):
     """Describes a network up to what the task decides. Concrete models are frozen dataclasses."""
 
     family: ClassVar[str | None] = None  # of the tasks that it can be trained on (`Task.family`), if not all
+    version: ClassVar[int] = 1  # changes where the same description builds another network: results on file tell it
 
     @abstractmethod
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> Network:

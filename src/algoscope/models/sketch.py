@@ -47,6 +47,8 @@ class LearnedSketch(Model):
     def __post_init__(self) -> None:
         arguments.integer("cells", self.cells, 1)
         arguments.integer("accesses", self.accesses, 1)
+        if self.accesses > self.cells:
+            raise ValueError(f"accesses must be at most cells, got {self.accesses} and {self.cells}")
         arguments.integer("hidden", self.hidden, 1)
         arguments.number("temperature", self.temperature, strict=True)
         arguments.boolean("noisy", self.noisy)

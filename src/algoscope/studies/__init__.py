@@ -38,7 +38,7 @@ CATALOG = {
         module="data_structures",
         title="Networks that discover data structures",
         source="Salemohamed, Charlin, Garg, Sharan and Valiant, arXiv 2411.03253",
-        takes=("15 s", "12 min on 2 cores", "half an hour on one H200, with --at-once 14"),
+        takes=("15 s", "12 min on 2 cores", "an hour on one H200, with --at-once 14"),
     ),
     "algoformer": Entry(
         module="algoformer",

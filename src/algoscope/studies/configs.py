@@ -1,5 +1,6 @@
 """How models are trained: as plans say it, as results hold it, and in words."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -31,13 +32,15 @@ class Training:
 
 def config(of: Training) -> dict[str, Any]:
     parts = {"task": of.task, "model": of.model, "settings": of.settings}
-    return {name: runs.plain(part) for name, part in parts.items()} | {"learning_rate": of.learning_rate}
+    rest = {"learning_rate": of.learning_rate, "version": of.model.version}
+    return {name: runs.plain(part) for name, part in parts.items()} | rest
 
 
 def otherwise(planned: Training, seeds: Mapping[str, Any]) -> bool:
-    """Whether numbers on file are of another training than the one that is planned now."""
+    """Whether numbers on file are of another training than the one that is planned now, or of an earlier network."""
     known = [model["config"] for model in seeds.values() if "config" in model]
-    return any(in_words(each) != in_words(config(planned)) for each in known)
+    same = (in_words(config(planned)), planned.model.version)
+    return any((in_words(each), each.get("version", 1)) != same for each in known)
 
 
 def in_words(found: Config) -> list[str]:
@@ -59,24 +62,24 @@ def _value(value: object) -> str:
 
 
 def rows(numbers: Mapping[str, Any]) -> list[list[object]]:
-    """For each run of which it is on file: how it was trained, at which rate, for how many minutes, and where; and by
-    how much its error fell in the last tenth of the steps.
+    """For each run of which it is on file: how it was trained, at which rate, for how many minutes, where, and by which
+    commit; and by how much its error fell in the last third of the steps.
     """
     found = []
     for run, seeds in numbers.items():
         models = [model for model in seeds.values() if "config" in model]
         if models:
             first, minutes = models[0], sum(model["seconds"]["training"] for model in models) / 60
-            where = first.get("trained_on", first["provenance"])["device"]
-            found.append([run, *in_words(first["config"]), minutes, where, _fell(first)])
+            where = first.get("trained_on", first["provenance"])
+            fell = max((fell for fell in map(_fell, models) if math.isfinite(fell)), default=None)
+            told = [minutes, where["device"], where.get("commit", "")[:7], "" if fell is None else f"{fell:.0%}"]
+            found.append([run, *in_words(first["config"]), *told])
     return found
 
 
-def _fell(model: Mapping[str, Any]) -> str:
-    """Of the first seed; a rate that falls to zero makes every curve end flat, so that this is the least to ask for."""
+def _fell(model: Mapping[str, Any]) -> float:
+    """By how much of itself, from the second third to the last."""
     errors = [error for error in model.get("learning", {}).get("error", ()) if error is not None]
-    tenth = len(errors) // 10
-    if not tenth:
-        return ""
-    before, last = errors[-2 * tenth : -tenth], errors[-tenth:]
-    return f"{1 - sum(last) / sum(before):.0%}" if sum(before) else ""
+    third = len(errors) // 3
+    before, last = errors[-2 * third : -third], errors[-third:]
+    return 1 - sum(last) / sum(before) if third and sum(before) else math.nan

@@ -20,20 +20,21 @@ STUDY = Study(
     "neighbor of a query; another counts the items of a stream in a few cells. Nobody tells them how. Which data "
     "structures do they find? Each look-up is compared with those of the searches that people wrote.",
     found=(
-        "On a line networks sort, and look first where a query is to be expected, as interpolation search does.",
-        "Trained for what is found after each look-up (in haste), a small one comes within 3 points of what that "
-        "search finds among 100, at every look-up; if it sees numbers as waves, too, within 2.5 (intervals up to 3.5 "
-        "and 2.8), and finds 96.5% of 500 in five look-ups, where .4 to .5 were published. Where queries follow Zipf's "
-        "law it is interpolation search. Trained for what is found in the end alone it is far from it.",
-        "On hard points, 31 of them, too, networks find nearly all, but not by binary search; those of which the last "
-        "look-up has to answer, as published, begin as binary search does.",
-        "In the plane they find much more than a k-d tree, in 30 dimensions more than cells of k-means, if their order "
-        "can be folded.",
+        "On a line networks sort; trained for what is found after each look-up (in haste), they look first where a "
+        "query is to be expected, as interpolation search does.",
+        "A small one then comes within 3 points of what that search finds among 100, at every look-up; if it sees "
+        "numbers as waves, too, within 2.5 (intervals up to 3.5 and 2.8), and finds 96.5% of 500 in five look-ups, "
+        "where the published curve lies below .5. Where queries follow Zipf's law it is interpolation search. Trained "
+        "for what is found in the end alone it is far from it.",
+        "On hard points, 31 of them, too, networks find nearly all, but not by binary search; one of which the last "
+        "look-up has to answer, as published, reads the middle first, and goes on otherwise.",
+        "Among uniform points in the plane they find much more than a k-d tree; in 30 dimensions, with orders that can "
+        "be folded, more than cells of k-means.",
         "With 32 extra slots that have to be read first they find more than published, with 8 and 128 less.",
         "A sketch is a little better than count-min where ranks are random, which is worse than count sketch, and far "
         "better than both where they are fixed, or seen as pictures.",
-        "Without the points themselves, with as many vectors instead, nothing is found; with an order that is not "
-        "learned, or queries that see no reads, less. That noise in training matters is undecided.",
+        "With an order that is not learned, or queries that see no reads, less is found. That noise in training matters "
+        "is undecided; vectors instead of points have not been learned at all.",
         "Numbers in pictures of MNIST are found less often than published.",
     ),
     runs=RUNS,

@@ -16,6 +16,7 @@ from algoscope.studies.data_structures.findings import (
     found_at_last,
     found_halfway,
     gains,
+    if_learned,
     is_called,
     learned_to_sort,
     less_error_than,
@@ -123,12 +124,13 @@ def _searching(run: str, suffix: str, form: str) -> list[Claim]:
         ),
         Claim(
             f"is-interpolation{suffix}",
-            "The model is interpolation search: they read the same point more often than not.",
+            "The model is interpolation search: at every look-up they read the same point more often than not, also "
+            "where it is a wrong one.",
             "ours",
             is_called(run, INTERPOLATION),
             None,
-            "agreement before the last look-up, while searching; also where it is wrong: a rule made after "
-            f"numbers of the laptop scale had been seen; {form}",
+            "mean agreement before the last look-up, while searching; that wrong reads count at every look-up is a "
+            f"rule made after numbers of the laptop scale had been seen; {form}",
             headline=main,
             what="of the look-ups read what interpolation search reads",
         ),
@@ -320,9 +322,10 @@ OTHERS = (
         "permutation-matters",
         "Where a network stores vectors of its own instead of the points in an order, less is found.",
         "text on ablations, by squared error",
-        loses(OURS, UNPERMUTED),
+        if_learned(loses(OURS, UNPERMUTED), f"{OURS}, {UNPERMUTED}"),
         None,
-        "found after the last look-up: what is read from a vector stands for the point nearest to it",
+        "found after the last look-up: what is read from a vector stands for the point nearest to it; undecided where "
+        "training has found nothing",
     ),
     Claim(
         "haste-pays",

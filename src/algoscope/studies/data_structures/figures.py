@@ -35,7 +35,8 @@ def _player(coordinates: int) -> Callable[[Numbers], Rows]:
     """Points, queries and reads of the example searches of models whose points have so many coordinates."""
 
     def make(model: Numbers) -> Rows:
-        if min(model.get("dim", 0), 3) != coordinates:
+        stored = model.get("config", {}).get("model", {}).get("permuted", True)  # the points, and not vectors instead
+        if min(model.get("dim", 0), 3) != coordinates or not stored:
             return
         for i, found in enumerate(model["examples"]):
             points = [_placed(coordinates, place, point) for place, point in enumerate(found["points"])]
@@ -156,13 +157,11 @@ def _at_last(numbers: Numbers) -> Rows:
                 yield {"row": label, "series": row["what"], "x": row["value"], **ends}
 
 
-def _learning(numbers: Numbers) -> Rows:
-    """How the loss of the first seed of each run fell."""
-    for name, seeds in numbers.items():
-        found = next(iter(seeds.values())).get("learning")
-        for step, error in zip(found["step"], found["error"], strict=True) if found else ():
-            if error is not None:
-                yield {"series": name, "x": step, "y": error}
+def _learning(model: Numbers) -> Rows:
+    found = model.get("learning")
+    for step, error in zip(found["step"], found["error"], strict=True) if found else ():
+        if error is not None:
+            yield {"series": "in training", "x": step, "y": error}
 
 
 FOUND = "Found after each look-up"
@@ -181,6 +180,7 @@ PLANS: dict[str, Plan] = {
     "features": (_features, curves("number", "main feature", "What a picture of a number becomes", legend="")),
     "probe-queries": _in_plane("query", "Which place does a query read?", "place"),
     "probe-points": _in_plane("point", "Where is a point stored?", "place"),
+    "learning": (_learning, curves("step", "loss, of a blind guess 1", "Learning", log_y=True, legend="")),
 }
 ACROSS: dict[str, Plan] = {
     "sorted": (_orders("sorted"), lambda rows: charts.dots(rows, "share in place", "Is the order sorted?", "network")),
@@ -193,6 +193,5 @@ ACROSS: dict[str, Plan] = {
         _ablations,
         curves("look-ups", "share found", "What is lost without it", legend="of", domain=(0.0, 1.0)),
     ),
-    "learning": (_learning, curves("step", "loss, of a blind guess 1", "Learning", log_y=True, legend="run")),
 }
 CENTER = ("found", *PLAYERS.values())

@@ -144,6 +144,20 @@ def loses(run: str, without: str, told: Callable[[Model], bool] = lambda model: 
     return judge
 
 
+def if_learned(find: Callable[[Numbers], Finding | None], run: str) -> Callable[[Numbers], Finding | None]:
+    """Undecided where a model of the run finds no more than before its training: that says nothing about what it is."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        found = find(numbers)
+        for model in numbers.get(run, {}).values():
+            after, before = found_at_last(model), table(model, "found", what=UNTRAINED)
+            if found and after and before and after.value <= before[-1]["value"]:
+                return found.undecided()
+        return found
+
+    return judge
+
+
 def begins_unsorted(model: Model) -> bool:
     """Whether a frozen order is one that training would change."""
     before = sorted_share(UNTRAINED)(model)

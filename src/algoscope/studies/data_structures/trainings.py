@@ -133,7 +133,7 @@ def smoke() -> Sequence[Training | Case]:
 
 def laptop() -> Sequence[Training | Case]:
     """15 points in 4 look-ups, which is as many as binary search needs; 16 in 2 with extra space. In the plane 3, fewer
-    than a k-d tree has levels, as in the paper. Of the seeds, 1 begins with 40% of the points in place and 5 with 69%.
+    than a k-d tree has levels, as in the paper. Of the seeds, 1 begins with 37% of the points in place and 5 with 70%.
     """
     published, settings = Index(lookups=4, layers=2, heads=2, width=32, hidden=64), {"steps": 1500, "rate": 3e-3}
     ours = replace(published, shared=True, answer="any")
@@ -182,8 +182,9 @@ OF_OURS = replace(AS_PUBLISHED, shared=True, answer="any", **SMALL)
 
 def paper() -> Sequence[Training | Case]:
     """The paper's sizes, what matters most first. It trains up to 500,000 steps with Adam; with Muon a tenth of that or
-    less finds as much or more (docs/data-structures.md). Small networks, of a seventh of the weights that the same form
-    has at the published size, find about as much where both were tried; the published form has the published size.
+    less suffices for most of them, and not for all (docs/data-structures.md). Small networks, of a seventh of the
+    weights that the same form has at the published size, find about as much in the plane; the published form has the
+    published size.
     """
     counting, seen = {"steps": 15_000, "rate": 2e-3}, {"steps": 12_000, "rate": 3e-3, "batch": 16}
     hard, four, six = HardSearch(15, queries=QUERIES), replace(OF_OURS, lookups=4), replace(OF_OURS, lookups=6)
