@@ -33,8 +33,8 @@ STUDY = Study(
         "With 32 extra slots that have to be read first they find more than published, with 8 and 128 less.",
         "A sketch is a little better than count-min where ranks are random, which is worse than count sketch, and far "
         "better than both where they are fixed, or seen as pictures.",
-        "With an order that is not learned, or queries that see no reads, less is found. That noise in training matters "
-        "is undecided; vectors instead of points have not been learned at all.",
+        "With an order that is not learned, or queries that see no reads, less is found. That noise in training "
+        "matters is undecided; vectors instead of points have not been learned at all.",
         "Numbers in pictures of MNIST are found less often than published.",
     ),
     runs=RUNS,
