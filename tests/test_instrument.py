@@ -307,6 +307,9 @@ def test_wrong_use_is_named_in_one_line():
         ag.identify(planted, TASK, prompts=20, fit_on=20, confidence=1.5)
     with pytest.raises(ValueError, match="task must be a task"):
         ag.identify(planted, "regression")  # pyright: ignore[reportArgumentType]
+    for task in (ag.tasks.UniformSearch(7), ag.tasks.ZipfStream(10, 8)):
+        with pytest.raises(ValueError, match=f"a model of {type(task).__name__} is known by .*study data-structures"):
+            ag.identify(planted, task)
 
 
 def test_applicable_algorithms_are_all_different():

@@ -53,6 +53,10 @@ LARGEST = 1e6  # a step whose values are larger than this, in units of the targe
 QUERIES, FEWEST_WEIGHED = 2000, 12  # prompts with other queries to ask for weights, and prompts to weigh at least
 REDUCED = (RepresentationRegression, AutoregressiveRepresentation, ChainOfThought)  # to regressions
 FIRST = 1  # position from which on predictions are compared
+OTHERWISE = {  # families of tasks whose models are read otherwise than by the states of their stages
+    "search": "is known by what it looks up: see reading.lookups, and algoscope study data-structures",
+    "streams": "is known by its cells: see algoscope study data-structures",
+}
 
 
 def applicable(task: Task) -> list[Algorithm]:
@@ -275,6 +279,8 @@ def identify(
     `positions` are "all", or the last where a network makes sense of whole prompts alone. Without `weights` those that
     the stages induce are not asked for, which saves many passes of the model.
     """
+    if isinstance(task, Task) and task.family in OTHERWISE:
+        raise ValueError(f"identify reads states, and a model of {type(task).__name__} {OTHERWISE[task.family]}")
     if positions is None:
         positions = task.positions - 1 if getattr(model, "whole", False) else "all"
     open_model(model, task, stages, norm).of(task.sample(2, seed=0))  # a model that does not fit is told at once

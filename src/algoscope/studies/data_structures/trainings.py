@@ -80,8 +80,8 @@ def ablations(name: str, of: Training, seeds: tuple[int, ...]) -> list[Training]
         replace(of, name=f"{name}, {what}", model=replace(of.model, **change), seeds=seeds)
         for what, change in changed.items()
     ]
-    # At a rate of 1e-2 vectors stay where they are (docs/log.md).
-    return [*made[:-1], replace(made[-1], learning_rate=min(of.learning_rate, 3e-3))]
+    # At higher rates vectors diverge (docs/log.md).
+    return [*made[:-1], replace(made[-1], learning_rate=min(of.learning_rate, 1e-3))]
 
 
 def folded(training: Training, folds: int) -> list[Training]:
