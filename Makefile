@@ -1,6 +1,8 @@
 # `make demo` and `make test` set everything up by themselves, in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+# Bytecode is kept, where it was made: without it each of the many processes below compiles torch anew, 4 s a time.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test lint benchmark clean
 

@@ -38,9 +38,9 @@ def interval(
 
 
 def larger_than_zero(
-    values: Float[Tensor, "batch cells"], draws: Float[Tensor, "resamples batch"], confidence: float, least: float
-) -> Bool[Tensor, "cells"]:
-    """Which means are above zero, all cells judged together.
+    values: Float[Tensor, "batch *rows cells"], draws: Float[Tensor, "resamples batch"], confidence: float, least: float
+) -> Bool[Tensor, "*rows cells"]:
+    """Which means are above zero, all cells of a row judged together, and each row alone.
 
     A mean counts when its ratio to its standard error is above what resampling alone produces in *any* cell (max-t:
     the more cells, the higher the bar) with the probability of one tail of a two-sided interval, and when it is above
@@ -48,26 +48,29 @@ def larger_than_zero(
     on them, has ratios without measure whenever a resample misses these: it raises its own bar alone. Where there are
     such cells, they and the others have half of the probability each, and among them it is divided.
     """
-    mean, error = values.mean(0), _standard_error(values)
+    rows = values.unsqueeze(1).flatten(1, -2)
+    mean, error = rows.mean(0), _standard_error(rows)
     exact = error <= least  # no spread at all: the mean itself decides
-    lonely = _carriers(values) < min(FEW, values.shape[0] / 20)
-    many = int(lonely.sum())
-    ratios, tail = _studentized(values, draws), (1 - confidence) / (4 if many else 2)
-    chance = torch.where(exact | lonely, -torch.inf, ratios).amax(dim=1)
-    bars = torch.quantile(chance.clamp(min=0), 1 - tail).repeat(values.shape[1])
-    if many:
-        bars[lonely] = torch.quantile(ratios[:, lonely], 1 - tail / many, dim=0).maximum(bars[lonely])
-    return (mean > least) & (exact | (mean / error > bars))
+    lonely = _carriers(rows) < min(FEW, rows.shape[0] / 20)
+    ratios, tail = _studentized(rows.flatten(1), draws).unflatten(1, mean.shape), (1 - confidence) / 2
+    chance = torch.where(exact | lonely, -torch.inf, ratios).amax(dim=-1).clamp(min=0)
+    bars = torch.quantile(chance, 1 - tail, dim=0)[:, None].repeat(1, mean.shape[1])
+    for i in lonely.any(1).nonzero()[:, 0].tolist():
+        own, half = lonely[i], tail / 2
+        bars[i] = torch.quantile(chance[:, i], 1 - half)
+        alone = torch.quantile(ratios[:, i, own], 1 - half / int(own.sum()), dim=0)
+        bars[i, own] = alone.maximum(bars[i, own])
+    return ((mean > least) & (exact | (mean / error > bars))).view(values.shape[1:])
 
 
-def _carriers(values: Float[Tensor, "batch cells"]) -> Float[Tensor, "cells"]:
+def _carriers(values: Float[Tensor, "batch *cells"]) -> Float[Tensor, "*cells"]:
     """How many sequences make up the spread of a cell: all, if it is spread evenly; 1, if it is one sequence's."""
     spread = (values - values.mean(0)).square()
     shares = spread / spread.sum(0).clamp(min=1e-300)
     return 1 / shares.square().sum(0).clamp(min=1e-300)
 
 
-def _standard_error(values: Float[Tensor, "batch cells"]) -> Float[Tensor, "cells"]:
+def _standard_error(values: Float[Tensor, "batch *cells"]) -> Float[Tensor, "*cells"]:
     return values.std(0) / values.shape[0] ** 0.5
 
 

@@ -1,7 +1,7 @@
 """Two traces on the same prompts, stage against stage: similarities, intervals, best stages with ties, and the null."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float
@@ -14,6 +14,7 @@ from algoscope.trace import Prompts, Stage, Trace
 
 Positions: TypeAlias = str | int
 VIEWS = ("all", "t<dim", "t>=dim")
+CELLS = 500  # that are resampled at once: as fast as many more, and of bounded memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,9 @@ def judge(
 ) -> Match:
     """Intervals, best stages, ties and `none`, from one value a sequence for each pair of stages."""
     draws, scale = resampling(values.shape[0], resamples, seed), SCALES[measure]
-    rows = [_row(values[:, i], null[:, i], draws, scale, confidence) for i in range(values.shape[1])]
+    blocks = torch.arange(values.shape[1]).split(max(CELLS // max(values.shape[2], 1), 1))
+    parts = [_rows(values[:, block], null[:, block], draws, scale, confidence) for block in blocks]
+    best, ties, none = ([row for part in parts for row in getattr(part, name)] for name in ("best", "ties", "none"))
     return Match(
         a=names[0],
         b=names[1],
@@ -124,11 +127,11 @@ def judge(
         positions=positions,
         first=first,
         similarity=values.mean(0),
-        low=torch.stack([row.low for row in rows]),
-        high=torch.stack([row.high for row in rows]),
-        best=tuple(None if row.best is None else stages[1][row.best] for row in rows),
-        ties=tuple(tuple(stages[1][j] for j in row.ties) for row in rows),
-        none=tuple(row.none for row in rows),
+        low=torch.cat([part.low for part in parts]),
+        high=torch.cat([part.high for part in parts]),
+        best=tuple(None if place is None else stages[1][place] for place in best),
+        ties=tuple(tuple(stages[1][j] for j in row) for row in ties),
+        none=tuple(none),
         null=null.mean(0),
         per_sequence=values,
         null_per_sequence=null,
@@ -156,37 +159,45 @@ def positions_at(prompts: Prompts, positions: Positions = "all", first: int = 1)
     return kept
 
 
-@dataclass(frozen=True, eq=False)
-class _Row:
-    low: Tensor
-    high: Tensor
-    best: int | None
-    ties: list[int]
-    none: bool
+class _Rows(NamedTuple):
+    """Of stages of a, each against all stages of b: intervals, the best stage, those tied with it, and `none`."""
+
+    low: Float[Tensor, "a b"]
+    high: Float[Tensor, "a b"]
+    best: list[int | None]
+    ties: list[list[int]]
+    none: list[bool]
 
 
-def _row(
-    values: Float[Tensor, "batch b"],
-    null: Float[Tensor, "batch"],
+def _rows(
+    values: Float[Tensor, "batch a b"],
+    null: Float[Tensor, "batch a"],
     draws: Float[Tensor, "resamples batch"],
     measure: Scale,
     confidence: float,
-) -> _Row:
-    """One stage of a against all stages of b."""
-    low, high = (end.clamp(*measure.range) for end in interval(values, draws, confidence))
+) -> _Rows:
+    """Each row is judged alone; a cell that is not finite for every sequence has no say."""
+    ends = interval(values.flatten(1), draws, confidence)
+    low, high = (end.unflatten(0, values.shape[1:]).clamp(*measure.range) for end in ends)
     usable = values.isfinite().all(0)
-    if not bool(usable.any()):
-        return _Row(low, high, None, [], True)
-    index = usable.nonzero()[:, 0].tolist()
-    closeness = values[:, usable] if measure.larger_is_closer else -values[:, usable]
-    reference = null if measure.larger_is_closer else -null
-    best = int(closeness.mean(0).argmax())
-    behind = closeness[:, best, None] - closeness
-    worse = larger_than_zero(behind, draws, confidence, measure.resolution)
-    ahead = closeness - reference[:, None]
-    beats = larger_than_zero(ahead, draws, confidence, measure.resolution)
-    ties = [index[j] for j in (~worse).nonzero()[:, 0].tolist()]
-    return _Row(low, high, index[best], ties, not bool(beats.any()))
+    sign = 1 if measure.larger_is_closer else -1
+    closeness = torch.where(usable, sign * values, 0.0)
+    best = torch.where(usable, closeness.mean(0), -torch.inf).argmax(-1)
+    behind = closeness.gather(-1, best[None, :, None].expand(len(values), -1, 1)) - closeness
+    ahead = closeness - sign * null[..., None]
+    worse, beats = (
+        larger_than_zero(torch.where(usable, part, 0.0), draws, confidence, measure.resolution)
+        for part in (behind, ahead)
+    )
+    ties = [row.nonzero()[:, 0].tolist() for row in usable & ~worse]
+    some = usable.any(-1).tolist()
+    return _Rows(
+        low,
+        high,
+        [place if there else None for place, there in zip(best.tolist(), some, strict=True)],
+        ties,
+        (~beats.any(-1)).tolist(),
+    )
 
 
 def _measure(name: str | None, a: Trace, b: Trace, at: Tensor) -> Measure:
