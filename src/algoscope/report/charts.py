@@ -161,12 +161,13 @@ def curves(
     domain: tuple[float, float] | None = None,
     legend: str | None = None,
     among: Sequence[str] = (),
+    leading: Sequence[str] = (),
 ) -> alt.LayerChart:
     """A line for each `series` of records that hold `x`, `y` and, where there is an interval, `low` and `high`.
 
     Series that are numbers, such as layers, are colored in their order. An empty `legend` leaves it out. Where some
     records say `by` whom they are, such as a paper, the lines of others than ours are dashed. Charts that say `among`
-    which series theirs are give each the same color.
+    which series theirs are give each the same color; those that are `leading` have the same, whatever others are shown.
     """
     quoted = any("by" in row for row in records)
     least = 1 if all(isinstance(row["x"], int) for row in records) else 0
@@ -174,12 +175,10 @@ def curves(
     axis = alt.Axis(gridOpacity=0.4, format="~g") if log_y else alt.Axis(gridOpacity=0.4)  # 1e-9, not a small power
     across = alt.Scale(type="log", nice=False) if log_x else alt.Scale(nice=False, zero=False)
     few = sorted({int(str(row["x"])) for row in records}) if least else []
-    ticks = (
-        alt.Axis(gridOpacity=0.4, values=few) if 0 < len(few) <= 12 else alt.Axis(gridOpacity=0.4, tickMinStep=least)
-    )
+    ticks = _ticks(least, values=few) if 0 < len(few) <= 12 else _ticks(least, tickMinStep=least)
     base = alt.Chart(_table([{"by": OURS, **row} for row in records] if quoted else records)).encode(
         x=alt.X("x:Q", title=x_title, scale=across, axis=ticks),
-        color=_colors({row["series"] for row in records}, legend, among),
+        color=_colors({row["series"] for row in records}, legend, among, leading),
         tooltip=["series:N", *(alt.Tooltip(f"{name}:Q", format=".3g") for name in ("x", "y", "low", "high"))],
     )
     bands = base.transform_filter("isDefined(datum.low)").mark_area(opacity=0.15, clip=True)  # null breaks it
@@ -195,7 +194,14 @@ def curves(
     ).properties(title=title, width=420, height=300)
 
 
-def _colors(present: Set[object], legend: str | None, among: Sequence[str]) -> alt.Color:
+def _ticks(whole: int, **options: Any) -> alt.Axis:
+    """Of an axis across, where numbers may be whole."""
+    return alt.Axis(gridOpacity=0.4, **options, **({"format": ",d"} if whole else {}))
+
+
+def _colors(
+    present: Set[object], legend: str | None, among: Sequence[str] = (), leading: Sequence[str] = ()
+) -> alt.Color:
     """Of series."""
     numbered = all(isinstance(series, int) for series in present)
     scheme = "viridis" if numbered else "tableau20" if len(among or present) > 10 else "tableau10"
@@ -205,7 +211,8 @@ def _colors(present: Set[object], legend: str | None, among: Sequence[str]) -> a
     if among:
         form["values"] = [series for series in among if series in present]
     shown = alt.Legend(title=legend, symbolOpacity=1, labelLimit=220, **form) if legend else None
-    return alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors)
+    order: dict[str, Any] = {"sort": list(leading)} if leading else {}
+    return alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors, **order)
 
 
 def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> alt.LayerChart:
@@ -254,7 +261,7 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
     ]
     base = alt.Chart(_table(records)).transform_filter("datum.example == example")
     least = 1 if all(isinstance(row["x"], int) for row in records if "x" in row) else 0
-    across = alt.Axis(gridOpacity=0.4, tickMinStep=least)
+    across = _ticks(least, tickMinStep=least)
     at = base.encode(
         x=alt.X("x:Q", title=x_title, axis=across, scale=alt.Scale(zero=False)),
         y=alt.Y("y:Q", title=y_title, axis=alt.Axis(gridOpacity=0.4), scale=alt.Scale(zero=False)),

@@ -164,19 +164,22 @@ def _learning(model: Numbers) -> Rows:
             yield {"series": "in training", "x": step, "y": error}
 
 
-FOUND = "Found after each look-up"
+FOUND, SAME = "Found after each look-up", {"leading": (MODEL, UNTRAINED)}
 PLANS: dict[str, Plan] = {
-    "found": (_found, curves("look-ups", "share found", FOUND, legend="by", domain=(0.0, 1.0))),
+    "found": (_found, curves("look-ups", "share found", FOUND, legend="by", domain=(0.0, 1.0), **SAME)),
     **{name: _play(coordinates) for coordinates, name in PLAYERS.items()},
     "agreement": (
         _agreement,
         curves("look-up", "share of equal reads", "Reads the same as", legend="as", domain=(0.0, 1.0)),
     ),
-    "landing": (_landing, curves("query", "place in the learned order", "Where the first look-up lands", legend="of")),
+    "landing": (
+        _landing,
+        curves("query", "place in the learned order", "Where the first look-up lands", legend="of", **SAME),
+    ),
     "map-binary": _map_of(BINARY),
     "map-interpolation": _map_of(INTERPOLATION),
     "map-tree": _map_of(TREE),
-    "along": (_along, curves("items seen", "mean absolute error", "Errors along the stream", legend="of")),
+    "along": (_along, curves("items seen", "mean absolute error", "Errors along the stream", legend="of", **SAME)),
     "features": (_features, curves("number", "main feature", "What a picture of a number becomes", legend="")),
     "probe-queries": _in_plane("query", "Which place does a query read?", "place"),
     "probe-points": _in_plane("point", "Where is a point stored?", "place"),
