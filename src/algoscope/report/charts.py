@@ -196,7 +196,8 @@ def curves(
 
 def _ticks(whole: int, **options: Any) -> alt.Axis:
     """Of an axis across, where numbers may be whole."""
-    return alt.Axis(gridOpacity=0.4, **options, **({"format": ",d"} if whole else {}))
+    form: dict[str, Any] = {"format": ",d"} if whole else {}
+    return alt.Axis(gridOpacity=0.4, **options, **form)
 
 
 def _colors(
