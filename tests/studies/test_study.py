@@ -203,6 +203,21 @@ def test_what_is_known_is_taken_and_only_the_rest_carried_out(folder, tmp_path, 
         study.carry_out(found, "laptop", tmp_path, "cpu", known=folder)
 
 
+def test_what_is_timed_is_given_the_device(tmp_path):
+    """And nothing else is: it is measured on a processor, whatever the others are trained on."""
+    given = {}
+
+    def noted(name):
+        return lambda *arguments: given.setdefault(name, arguments) and {}
+
+    cases = [study.Case("timed", noted("timed"), timed=True), study.Case("known", noted("known"))]
+    told = replace(study.find("constructions"), runs={"smoke": cases})
+    study.train_and_measure(told, "smoke", tmp_path, torch.device("meta"), progress=False)
+    assert given == {"timed": ("smoke", torch.device("meta")), "known": ("smoke",)}
+    devices = [runs.read_json(tmp_path / "measured" / f"{name}-0.json")["provenance"]["device"] for name in given]
+    assert [device.split()[0] for device in devices] == ["meta", "cpu"]
+
+
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_what_a_run_needs_is_looked_for_first(tmp_path, monkeypatch, capsys, at_once):
     monkeypatch.setattr(study, "build_page", lambda place: place)

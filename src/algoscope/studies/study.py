@@ -30,11 +30,15 @@ DIGITS = 4  # of a saved number
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured as it is, without training; `measure` is given the scale."""
+    """What is measured as it is, without training, on a processor; `measure` is given the scale.
+
+    What is `timed` is measured on the device of the study, which it is given, too.
+    """
 
     name: str
-    measure: Callable[[str], Numbers]
+    measure: Callable[..., Numbers]
     seeds: tuple[int, ...] = (0,)
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,8 @@ def train_and_measure(
         if progress:
             print(f"{k + 1} of {len(chosen)}: {each.name}", flush=True)
         if isinstance(each, Case):
-            _measure(study, folder, each, 0, "", 0.0, functools.partial(each.measure, scale), torch.device("cpu"))
+            where, given = (device, (scale, device)) if each.timed else (torch.device("cpu"), (scale,))
+            _measure(study, folder, each, 0, "", 0.0, functools.partial(each.measure, *given), where)
             continue
         members = [Member(each.task, seed, each.learning_rate) for seed in each.seeds]
         run = train_population(each.model, members, each.settings, folder / "runs", device, progress)

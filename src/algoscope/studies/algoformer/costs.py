@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from algoscope import arguments, runs
+from algoscope import runs
 from algoscope.models import AlgoFormer, Looped, Transformer
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import TransformerNetwork
@@ -21,9 +21,8 @@ LONG = 200  # loops at inference
 BATCH, BATCH_ON_CPU = 64, {"smoke": 2, "laptop": 64, "paper": 2}
 
 
-def costs(task: Task, models: tuple[Transformer, ...], scale: str) -> dict[str, Any]:
-    """Of the three models, on the device at hand."""
-    device = arguments.device(None)
+def costs(task: Task, models: tuple[Transformer, ...], scale: str, device: torch.device) -> dict[str, Any]:
+    """Of the three models."""
     batch = BATCH if device.type == "cuda" else BATCH_ON_CPU[scale]
     rows = [of_model(model, task, batch, device, SECONDS[scale]) for model in models]
     told = {"dim": task.inputs, "batch": batch, "device": runs.provenance(device)["device"]}

@@ -146,7 +146,7 @@ class Planner:
     def checks(self, by_hand: Sequence[str] = controls.BY_HAND) -> Iterator[Case]:
         """What needs no training: what a step costs, and the controls."""
         models = tuple(self.model(kind) for kind in names.KINDS)
-        yield Case(names.COSTS, functools.partial(costs, self.task(REPRESENTATION), models))
+        yield Case(names.COSTS, functools.partial(costs, self.task(REPRESENTATION), models), timed=True)
         for name in by_hand:
             yield Case(names.by_hand(name), functools.partial(controls.by_hand, name))
         fresh = functools.partial(controls.fresh, self.task(REPRESENTATION), self.model(ALGOFORMER))
