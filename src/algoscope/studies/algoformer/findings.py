@@ -212,7 +212,7 @@ def grows(algorithm: str, law: str, run: str, **bounds: float) -> Find:
 def growth_by(law: str, found: Mapping[str, Any]) -> tuple[float, float, float] | None:
     """Of a path, with its interval, in the unit of a law: steps a loop, or the factor of a loop.
 
-    A path of equal factors has steps a loop too: told are those of its first loop, of which every later one makes more.
+    A path of equal factors has steps a loop too: told are those of its first loop, and every later one makes more.
     A straight path has no factor.
     """
     growth = (found["growth"], found["low"], found["high"])
