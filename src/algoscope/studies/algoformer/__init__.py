@@ -37,8 +37,8 @@ STUDY = Study(
         "example of chains (2% less on average), 3% more on series, and on regression 1% less on average, where at the "
         "last example the two cannot be told apart. Most curves still fall.",
         "Beyond the loops of training its answers decay, unless each loop is given the prompt and ends with a norm, "
-        "which costs all that it is ahead of the looped transformer, whose answers stay on a representation, and not "
-        "on chains.",
+        "which costs all that it is ahead of the looped transformer, whose answers stay but for chains after longer "
+        "training.",
     ),
     runs=RUNS,
     measure=measure,

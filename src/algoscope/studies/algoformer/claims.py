@@ -1,8 +1,9 @@
 """The paper's claims and ours: what each says, where, and the bounds that judge it.
 
 Most are older than the runs at paper scale. Written after numbers had been seen: that the loop speeds up, those about a
-representation with noise, those on average over examples of other depths and longer trainings, and that a law needs
-its algorithm to be among the closest; the control of an untrained model was stated anew after it had failed.
+representation with noise, those on average over examples of other depths and longer trainings, those about loops of
+the looped transformer but on a representation, and that a law needs its algorithm to be among the closest at most of
+its loops; the control of an untrained model was stated anew after it had failed.
 """
 
 import math
@@ -191,7 +192,11 @@ def _steady() -> list[Claim]:
         more, says = names.normed(injection), f"With a norm at the end of each loop{given}, more loops do not hurt"
         found += _beyond(slug(more), says, run(ALGOFORMER, REPRESENTATION, more), f"injection {injection}", None)
     says = "The looped transformer can be run for longer than in training"
-    found += _beyond(slug(LOOPED), says, run(LOOPED, REPRESENTATION), "prompt and norm in each loop", None)
+    for task, more in ((name, told) for name in names.MAIN for told in ("", names.longer(name))):
+        own = run(LOOPED, task, more)
+        id = slug(LOOPED if own == run(LOOPED, REPRESENTATION) else own)
+        told = "; ".join(("prompt and norm in each loop", task, *([f"after {more}"] if more else [])))
+        found += _beyond(id, says, own, told, None)
     return found + [
         Claim(
             f"steady-{loops}-{view}",
