@@ -203,6 +203,13 @@ def test_what_is_known_is_taken_and_only_the_rest_carried_out(folder, tmp_path, 
         study.carry_out(found, "laptop", tmp_path, "cpu", known=folder)
 
 
+def test_seeds_that_are_not_on_file_are_told():
+    run = study.Case("a run", lambda scale: {}, seeds=(0, 1, 2))
+    told = {"": "0 1 2", "a run (seed 1)": "0 2", "a run (seeds 1 and 2)": "0", "a run": ""}
+    for words, seeds in told.items():
+        assert study._lacking(run, dict.fromkeys(seeds.split(), {})) == words
+
+
 def test_what_is_timed_is_given_the_device(tmp_path):
     """And nothing else is: it is measured on a processor, whatever the others are trained on."""
     given = {}

@@ -295,7 +295,7 @@ def build_page(folder: Path) -> Path:
         "about": study.about,
         "found": study.found if results["scale"] == "paper" else (),
         "models": list(labeled(results["runs"])),
-        "missing": [run.name for run in planned if run.name not in results["runs"]],
+        "missing": [told for run in planned if (told := _lacking(run, results["runs"].get(run.name, {})))],
         "earlier": [run.name for run in trained if configs.otherwise(run, results["runs"].get(run.name, {}))],
         "choices": [label for label, model in labeled(results["runs"]).items() if study.chosen(model)],
     }
@@ -303,6 +303,14 @@ def build_page(folder: Path) -> Path:
     sections = {"centerpiece": study.centerpiece, "tables": tables}
     runs.write_text(folder / PAGE, study_page({**results, **told, **sections}, figures, pages))
     return folder / PAGE
+
+
+def _lacking(run: Training | Case, seeds: Numbers) -> str:
+    """A run, or the seeds of one, of which nothing is on file."""
+    without = [str(seed) for seed in run.seeds if str(seed) not in seeds]
+    if len(without) == len(run.seeds):
+        return run.name
+    return f"{run.name} (seed{'s' * (len(without) > 1)} {' and '.join(without)})" if without else ""
 
 
 def _trained(numbers: Numbers) -> list[Table]:

@@ -91,7 +91,7 @@ def _longer(task: str) -> list[Claim]:
             "§5.2, Fig. 2",
             ratio(own, run(rival, task, more), view, at_most=1.0),
             "below 1",
-            f"one seed; ratio of errors {VIEWS[view]}",
+            f"ratio of errors {VIEWS[view]}",
             headline=rival == STANDARD and view == "last",
             what="times its error",
         )

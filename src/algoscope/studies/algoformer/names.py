@@ -77,6 +77,7 @@ TASKS = (*MAIN, LOUD, *map(linear, NOISES), *map(noisy, NOISES[1:]))
 FOLLOWED = frozenset(
     (
         *(run(kind, task) for kind in (LOOPED, ALGOFORMER) for task in TASKS),
+        *(run(kind, task, longer(task)) for kind in (LOOPED, ALGOFORMER) for task in LONGER),
         *(run(ALGOFORMER, REPRESENTATION, injected(injection)) for injection in INJECTIONS),
         *(run(ALGOFORMER, REPRESENTATION, normed(injection)) for injection in NORMED_INJECTIONS),
         FRESH,

@@ -96,10 +96,10 @@ class Planner:
         settings, model = replace(self.size.settings, steps=steps), replace(self.model(kind), **changes)
         return Training(names.run(kind, task, more), self.task(task), model, settings, self.size.rates[kind], seeds)
 
-    def longer(self, task: str, kinds: Sequence[str] = names.KINDS) -> Iterator[Training]:
+    def longer(self, task: str, kinds: Sequence[str], seeds: tuple[int, ...] = (0,)) -> Iterator[Training]:
         """Whether what was found hangs on how short the training is."""
         for kind in kinds:
-            run = self.train(kind, task, more=names.longer(task))
+            run = self.train(kind, task, seeds, more=names.longer(task))
             yield replace(run, settings=replace(run.settings, steps=names.LONGER[task]))
 
     def all_kinds(self, task: str, seeds: tuple[int, ...] = (0,)) -> Iterator[Training | Case]:
@@ -185,7 +185,7 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
     yield from make.with_layers(ALGOFORMER, 2)
     yield from make.all_kinds(LOUD)
     for task in names.MAIN:
-        yield from make.longer(task)
+        yield from make.longer(task, names.KINDS, SEEDS)
     for noise in names.NOISES:
         yield from make.longer(names.linear(noise), [ALGOFORMER])
     for noise in names.NOISES[1:]:
