@@ -207,7 +207,7 @@ def test_seeds_that_are_not_on_file_are_told():
     run = study.Case("a run", lambda scale: {}, seeds=(0, 1, 2))
     told = {"": "0 1 2", "a run (seed 1)": "0 2", "a run (seeds 1 and 2)": "0", "a run": ""}
     for words, seeds in told.items():
-        assert study._lacking(run, dict.fromkeys(seeds.split(), {})) == words
+        assert study._lacking(run, {seed: {} for seed in seeds.split()}) == words
 
 
 def test_what_is_timed_is_given_the_device(tmp_path):
