@@ -273,11 +273,11 @@ def test_a_reader_moves_from_look_up_to_look_up(browser, tmp_path):
     shown, heard = opened(browser, study.build_page(tmp_path), 1280, "light")
     reads = shown.locator("[data-chart='player'] g.mark-text.role-mark text")
     slider, example = (shown.locator(f"[data-chart='player'] input[name={name}]") for name in ("lookup", "example"))
-    assert [text for text in reads.all_text_contents() if text] == ["1"]
+    assert [text for text in reads.all_text_contents() if text] == ["1", "look-up 1 of 4"]
     for lookup in (2, 3, 4):
         slider.fill(str(lookup))
         shown.wait_for_timeout(200)
-        assert reads.all_text_contents() == [str(m + 1) for m in range(lookup)]
+        assert reads.all_text_contents() == [*(str(m + 1) for m in range(lookup)), f"look-up {lookup} of 4"]
     picture = shown.locator("[data-chart='player'] svg.marks").inner_html
     before = picture()
     example.fill("2")

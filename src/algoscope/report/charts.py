@@ -251,7 +251,8 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
 
     Records have an `example` and a `kind`: a "point", the "nearest" one or a "slot" at `x` and `y` with its `place`; a
     "query", which is a line at `y` if it has no `x`; or a "read" of a `search`, with its `lookup` and where it was.
-    Where a search is chosen that a `model` is not shown beside, it says so.
+    It says which look-up of how many is shown, since the slider goes as far as any `model` does, and where a search is
+    chosen that a model is not shown beside.
     """
     searches = list(dict.fromkeys(str(row["search"]) for row in records if row["kind"] == "read"))
     last = {name: max(int(str(row[name])) for row in records if row.get(name)) for name in ("lookup", "example")}
@@ -273,6 +274,9 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
     latest = alt.condition("datum.lookup == lookup", alt.value(ACCENT), alt.value(QUIET))
     reads = base.transform_filter("datum.kind == 'read'").transform_calculate(own="datum.search == search ? 1 : 0")
     lacking = reads.transform_aggregate(own="max(own)", groupby=["model"]).transform_filter("datum.own == 0")
+    lacking = lacking.transform_calculate(told=f"'{LACKING}'")
+    counted = reads.transform_filter("datum.own").transform_aggregate(last="max(lookup)", groupby=["model"])
+    counted = counted.transform_calculate(told="'look-up ' + min(lookup, datum.last) + ' of ' + datum.last")
     return _layered(
         base.transform_filter(line).mark_rule(strokeDash=[5, 4], color=ACCENT).encode(y="y:Q"),
         at.transform_filter(cross).mark_point(shape="cross", size=180, filled=True, color=ACCENT),
@@ -282,8 +286,11 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
         read.mark_line(color=QUIET, opacity=0.5).encode(order="lookup:Q"),
         read.mark_circle(size=110, opacity=1).encode(color=latest),
         read.mark_text(dy=-14, fontSize=13, fontWeight="bold").encode(text="lookup:Q", color=latest),
-        lacking.mark_text(text=LACKING, align="right", dx=-6, dy=14, fontSize=13, color=ACCENT).encode(
-            x=alt.value("width"), y=alt.value(0)
+        *(
+            each.mark_text(align="right", dx=-6, dy=14, fontSize=13, color=color).encode(
+                text="told:N", x=alt.value("width"), y=alt.value(0)
+            )
+            for each, color in ((lacking, ACCENT), (counted, QUIET))
         ),
     ).add_params(*signals).properties(title=title, width=420, height=300)  # fmt: skip
 
