@@ -63,13 +63,27 @@ def halfway(keys: list[float], first: int, last: int, query: float) -> int:
     return (first + last) // 2
 
 
-def expected(keys: list[float], first: int, last: int, query: float) -> int:
+def share(keys: list[float], first: int, last: int, query: float) -> float:
     below, above = keys[first - 1] if first else -1.0, keys[last + 1] if last + 1 < len(keys) else 1.0
-    share = (query - below) / (above - below)
-    return max(first, min(last, round(first - 0.5 + (last - first + 1) * share)))
+    return (query - below) / (above - below)
 
 
-@pytest.mark.parametrize(("algorithm", "middle"), [(BinarySearch(6), halfway), (InterpolationSearch(6), expected)])
+def between(keys: list[float], first: int, last: int, query: float) -> int:
+    return max(first, min(last, round(first - 0.5 + (last - first + 1) * share(keys, first, last, query))))
+
+
+def expected(keys: list[float], first: int, last: int, query: float) -> int:
+    return max(first, min(last, round(first - 1 + (last - first + 2) * share(keys, first, last, query))))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "middle"),
+    [
+        (BinarySearch(6), halfway),
+        (InterpolationSearch(6), between),
+        (InterpolationSearch(6, place="expected"), expected),
+    ],
+)
 @pytest.mark.parametrize("points", [1, 2, 5, 16, 33])
 def test_searches_follow_the_textbook(algorithm, middle, points):
     prompts = UniformSearch(size=points, queries=5).sample(40, seed=2)
@@ -146,15 +160,18 @@ def test_a_treap_is_a_search_tree_with_the_most_frequent_on_top():
 
 
 # Percent found after each look-up, in simulations of the same baselines by others; they are good to about a point.
-# Interpolation search is there the one that reads the expected place.
+# Interpolation search is there the one that reads the expected place; ours is near it.
 @pytest.mark.parametrize(
     ("algorithm", "task", "known", "tolerance"),
     [
         (BinarySearch(7), UniformSearch(100), [0.9, 2.7, 7.3, 15.6, 31.6, 63.3, 100], 2.5),
+        (InterpolationSearch(7), UniformSearch(100), [13.6, 43.6, 77.2, 94.6, 98.6, 99.8, 99.9], 2.5),
         (InterpolationSearch(7, place="expected"), UniformSearch(100), [13.6, 43.6, 77.2, 94.6, 98.6, 99.8, 99.9], 1.5),
         (BinarySearch(7), UniformSearch(500), [0.2, 0.5, 1.3, 2.9, 6.2, 12.6, 25.3], 2.0),
+        (InterpolationSearch(7), UniformSearch(500), [6.1, 27.2, 61.9, 87.3, 97.2, 99.3, 99.9], 2.5),
         (InterpolationSearch(7, place="expected"), UniformSearch(500), [6.1, 27.2, 61.9, 87.3, 97.2, 99.3, 99.9], 1.5),
         (BinarySearch(2), UniformSearch(50), [1.9, 5.6], 1.5),
+        (InterpolationSearch(2), UniformSearch(50), [18.8, 52.2], 2.5),
         (InterpolationSearch(2, place="expected"), UniformSearch(50), [18.8, 52.2], 1.5),
         (BinarySearch(4), HardSearch(15), [7, 21, 43.5, 100], 4.0),
         (BinarySearch(7), ZipfSearch(100), [0.3, 1.0, 2.7, 8.0, 22, 79, 100], 2.5),
@@ -195,6 +212,7 @@ def test_prompts_that_do_not_fit_are_named(algorithm, prompts, message):
     ("kind", "bad", "message"),
     [
         (InterpolationSearch, {"low": 1.0, "high": 1.0}, "low must be less than high, got 1.0 and 1.0"),
+        (InterpolationSearch, {"place": "middle"}, "place must be one of 'between', 'expected', got 'middle'"),
         (Buckets, {"buckets": 0}, "buckets must be an integer >= 1"),
         (Buckets, {"low": 2.0}, "low must be less than high"),
         (Treap, {"universe": 0}, "universe must be an integer >= 1"),

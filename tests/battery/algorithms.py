@@ -49,6 +49,7 @@ LINE_SEARCHES: list[Algorithm] = [  # for points with one coordinate
     ag.algorithms.BinarySearch(lookups=4),
     ag.algorithms.InterpolationSearch(lookups=4),
     ag.algorithms.InterpolationSearch(lookups=4, low=0.5, high=12.5),
+    ag.algorithms.InterpolationSearch(lookups=4, place="expected"),
     ag.algorithms.Treap(lookups=4, universe=12),
     ag.algorithms.Buckets(lookups=2, buckets=4),
     ag.algorithms.RangeCells(lookups=3, count=1),

@@ -275,6 +275,9 @@ def test_the_page_is_built_from_the_results_that_ship(shipped, tmp_path):
     assert (found.name, results["scale"]) == (shipped.name, "paper")
     planned = {run.name for run in found.runs["paper"]}
     assert set(results["runs"]) == planned
+    lacking = [study._lacking(run, results["runs"][run.name]) for run in found.runs["paper"]]
+    assert all(html.escape(told) in text for told in lacking)
+    assert ("Planned, and not run" in text) == any(lacking)
     assert all("dirty" not in model["provenance"]["commit"] for model in models)
     assert all(f'data-chart="{name}"' in text for name in found.figures(results["runs"]))
     assert all(f"<td>{html.escape(claim['says'])}" in text for claim in results["claims"])

@@ -147,7 +147,7 @@ class InterpolationSearch(Lookups):
         share = torch.where(width > 0, (left.query - left.below) / width.clamp(min=1e-300), 0.5).clamp(0, 1)
         count = left.last - left.first + 1
         place = count * share - 0.5 if self.place == "between" else (count + 1) * share - 1
-        return (left.first + place).round().long().clamp(left.first, left.last)
+        return (left.first + place).round().long()
 
 
 @dataclass(frozen=True)
