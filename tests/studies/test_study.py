@@ -178,6 +178,36 @@ def test_a_study_can_be_split_over_processes(folder, tmp_path):
         study.carry_out(found, "smoke", tmp_path, "cpu", ["another"], progress=False)
 
 
+def test_of_a_run_only_the_seeds_are_trained_that_are_not_known(tmp_path):
+    found, cpu = study.find("data-structures"), torch.device("cpu")
+    plan = [replace(run, seeds=(0, 1)) for run in found.runs["smoke"] if run.name == "1D uniform"]
+    found, (known, here) = replace(found, runs={"smoke": plan}), (tmp_path / "known", tmp_path / "here")
+    study.train_and_measure(found, "smoke", known, cpu, progress=False)
+    study.collect(found, "smoke", known)
+    results = runs.read_json(known / study.RESULTS)
+    both = dict(results["runs"]["1D uniform"])
+    del results["runs"]["1D uniform"]["1"]
+    runs.write_json(known / study.RESULTS, results)
+    assert study.take(found, "smoke", here, known) == ["1D uniform"]
+    study.train_and_measure(found, "smoke", here, cpu, progress=False)
+    (run,) = (here / "runs").iterdir()
+    assert [member["seed"] for member in runs.read_json(run / "config.json")["members"]] == [1]
+    study.collect(found, "smoke", here)
+    told = runs.read_json(here / study.RESULTS)["runs"]["1D uniform"]
+    assert told["0"] == both["0"]
+    assert [row["value"] for row in told["1"]["found"]] == pytest.approx([row["value"] for row in both["1"]["found"]])
+    (measured,) = (here / "measured").glob("*-1.json")
+    measured.unlink()  # as if it had been stopped between training and measuring
+    study.train_and_measure(found, "smoke", here, cpu, progress=False)
+    assert list((here / "runs").iterdir()) == [run]
+    assert measured.exists()
+    before = measured.stat().st_mtime_ns
+    shutil.rmtree(here / "runs")  # what is measured needs no run
+    study.train_and_measure(found, "smoke", here, cpu, progress=False)
+    assert not (here / "runs").exists()
+    assert measured.stat().st_mtime_ns == before
+
+
 def test_what_is_known_is_taken_and_only_the_rest_carried_out(folder, tmp_path, monkeypatch):
     results = runs.read_json(folder / study.RESULTS)
     found, whole = study.find(results["study"]), dict(results["runs"])

@@ -170,11 +170,26 @@ def train_and_measure(
             where, given = (device, (scale, device)) if each.timed else (torch.device("cpu"), (scale,))
             _measure(study, folder, each, 0, "", 0.0, functools.partial(each.measure, *given), where)
             continue
-        members = [Member(each.task, seed, each.learning_rate) for seed in each.seeds]
-        run = train_population(each.model, members, each.settings, folder / "runs", device, progress)
-        for i in range(len(members)):
-            measure = functools.partial(_measure_model, study, each, run, i, scale, device)
-            _measure(study, folder, each, each.seeds[i], run.path.name, run.seconds / len(members), measure, device)
+        own = replace(each, seeds=tuple(seed for seed in each.seeds if not _elsewhere(study, folder, each, seed)))
+        members = [Member(own.task, seed, own.learning_rate) for seed in own.seeds]
+        if not members:
+            continue
+        run = train_population(own.model, members, own.settings, folder / "runs", device, progress)
+        for i, seed in enumerate(own.seeds):
+            measure = functools.partial(_measure_model, study, own, run, i, scale, device)
+            _measure(study, folder, own, seed, run.path.name, run.seconds / len(members), measure, device)
+
+
+def _elsewhere(study: Study, folder: Path, of: Training, seed: int) -> bool:
+    """Whether the numbers of a seed are on file, of this training, but of a run that is not here.
+
+    A seed that was trained here stays with the others of its run, so that the run is found again.
+    """
+    if not (file := _file(folder, of.name, seed)).exists():
+        return False
+    found = runs.read_json(file, needs=("run", "version"))
+    same = found["version"] == study.version and not configs.otherwise(of, {str(seed): found})
+    return same and not (folder / "runs" / found["run"]).exists()
 
 
 def _measure_model(study: Study, training: Training, run: Run, i: int, scale: str, device: torch.device) -> Numbers:

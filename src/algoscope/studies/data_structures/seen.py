@@ -46,14 +46,6 @@ def _pictures(suffix: str, images: str, comparable: bool) -> list[Claim]:
             f"pairs of pictures in the order of their numbers, along the main direction of the features; {known}",
         ),
         Claim(
-            f"pictures-four{suffix}",
-            "Where four numbers of each picture are stored instead of one, more is found.",
-            "ours",
-            gains(four(run), run),
-            None,
-            f"found after the last look-up; {known}",
-        ),
-        Claim(
             f"stream-pictures{suffix}",
             "On a stream of pictures of numbers the learned sketch is better than count-min, which knows the numbers.",
             "text on frequency estimation",
@@ -78,6 +70,14 @@ COMPARABLE = (
             ("", mnist(NUMBERS), "one number is stored, as published,"),
             ("-four", four(mnist(NUMBERS)), "four numbers are stored"),
         )
+    ),
+    Claim(
+        "pictures-four",
+        "Where four numbers of each picture are stored instead of one, more is found.",
+        "ours",
+        gains(four(mnist(NUMBERS)), mnist(NUMBERS)),
+        None,
+        "found after the last look-up, MNIST",
     ),
     Claim(
         "pictures-sorted",

@@ -52,6 +52,10 @@ def slots_first(slots: int) -> str:
     return f"{space(slots)}, {FIRST}"
 
 
+def longer(run: str) -> str:
+    return f"{run}, twice the steps"
+
+
 def four(run: str) -> str:
     return f"{run}, {FOUR}"
 
@@ -63,10 +67,21 @@ def mnist(run: str) -> str:
 def one(
     name: str, task: Task, model: Model, steps: int, rate: float, seeds: tuple[int, ...] = (0,), batch: int = 64
 ) -> Training:
-    """In 32 bits, also on a GPU: what tells neighbors apart is less than 16 of them hold."""
-    every = max(steps // 10000, 1) * 1000
-    settings = Settings(steps=steps, batch=batch, precision="fp32", curriculum=None, checkpoint_every=every)
+    settings = Settings(steps=steps, batch=batch, curriculum=None, checkpoint_every=max(steps // 10000, 1) * 1000)
     return Training(name, task, model, settings, rate, seeds)
+
+
+def exactly(training: Training) -> Training:
+    """In 32 bits, also on a GPU: what a slot or a feature of a picture has to tell apart, and coordinates that are 1
+    and 10,000 times as large, 16 do not.
+    """
+    return replace(training, settings=replace(training.settings, precision="fp32"))
+
+
+def for_longer(training: Training) -> Training:
+    """The same for twice the steps, in 32 bits: whether what is found would still change."""
+    name, of, settings = longer(training.name), (training.task, training.model), training.settings
+    return exactly(one(name, *of, 2 * settings.steps, training.learning_rate, training.seeds, settings.batch))
 
 
 def ablations(name: str, of: Training, seeds: tuple[int, ...], rate: float) -> list[Training]:
@@ -100,7 +115,7 @@ def featured(training: Training) -> list[Training]:
 def pictures(
     model: Index, settings: Mapping[str, Any], counting: Mapping[str, Any], images: str | None = None
 ) -> list[Training]:
-    """Searches among numbers and a stream of them, seen as pictures of three digits, at the published sizes.
+    """A search among numbers and a stream of them, both seen as pictures of three digits, at the published sizes.
 
     Images are those of the folder that the variable `images` names, by default those that ship with the project.
     """
@@ -110,8 +125,7 @@ def pictures(
     stream = NumberStream(100, 100, folder=folder), LearnedSketch(cells=16, picture=seen)
     named, needs = (mnist, images) if images else (str, "")
     made = one(named(NUMBERS), *search, **settings), one(named(HITTERS), *stream, **counting)
-    searching, counts = (replace(each, needs=needs) for each in made)
-    return [*featured(searching), counts]
+    return [replace(each, needs=needs) for each in made]
 
 
 def smoke() -> Sequence[Training | Case]:
@@ -163,14 +177,12 @@ def laptop() -> Sequence[Training | Case]:
         *ablations(OURS, main, seeds=(1,), rate=3e-3),
         one(STREAM, ZipfStream(20, 30), sketch, **settings),
         one(FIXED, ZipfStream(20, 30, ranks="fixed"), sketch, **settings),
-        *featured(
-            one(
-                NUMBERS,
-                NumberSearch(15, 30, queries=QUERIES, digits=2),
-                replace(ours, picture=(8, 16), channels=16),
-                **settings,
-                batch=16,
-            )
+        one(
+            NUMBERS,
+            NumberSearch(15, 30, queries=QUERIES, digits=2),
+            replace(ours, picture=(8, 16), channels=16),
+            **settings,
+            batch=16,
         ),
         one(
             HITTERS,
@@ -196,25 +208,27 @@ def paper() -> Sequence[Training | Case]:
     weights that the same form has at the published size, find about as much in the plane; the published form has the
     published size.
     """
-    counting, seen = {"steps": 15_000, "rate": 2e-3}, {"steps": 20_000, "rate": 3e-3, "batch": 16}
-    hard, four, six = HardSearch(15, queries=QUERIES), replace(OF_OURS, lookups=4), replace(OF_OURS, lookups=6)
+    counting, seen = {"steps": 15_000, "rate": 2e-3}, {"steps": 12_000, "rate": 3e-3, "batch": 16}
+    hard, four_times, six = HardSearch(15, queries=QUERIES), replace(OF_OURS, lookups=4), replace(OF_OURS, lookups=6)
     square, ball = UniformSearch(100, dim=2, queries=QUERIES), SphereSearch(100, queries=QUERIES)
     plane = folded(one(PLANE, square, six, 12_000, 2e-3, (0, 1, 2), 32), 1)
     sphere = folded(one(SPHERE, ball, six, 6_000, 1e-3, batch=32), 4)
     hashed = replace(AS_PUBLISHED, lookups=1, **SMALL)
+    search, stream = pictures(OF_OURS, {**seen, "steps": 20_000}, {**seen, "rate": 1e-3}, MNIST)
     return (
         plane[0],
-        one(HARD, hard, four, 20_000, 1e-2),
-        one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four, 20_000, 1e-2),
+        exactly(one(HARD, hard, four_times, 20_000, 1e-2)),
+        exactly(one(PLANE_HARD, HardSearch(15, dim=2, queries=QUERIES), four_times, 20_000, 1e-2)),
         sphere[0],
         *with_slots(),
         one(STREAM, ZipfStream(1000, 100), LearnedSketch(cells=32), **counting),
-        *pictures(OF_OURS, seen, {**seen, "rate": 1e-3}, MNIST),
+        *featured(exactly(search)),
+        stream,
         *on_a_line(),
-        one(HARD_MORE, HardSearch(31, queries=QUERIES), replace(OF_OURS, lookups=5), **LARGE_STEPS),
+        exactly(one(HARD_MORE, HardSearch(31, queries=QUERIES), replace(OF_OURS, lookups=5), **LARGE_STEPS)),
         *folded(one(PROBE, SphereSearch(8, queries=QUERIES), hashed, 4_000, 3e-3, batch=32), 1),
         one(FIXED, ZipfStream(100, 100, ranks="fixed"), LearnedSketch(cells=16), **counting),
-        one(HARD_PUBLISHED, hard, replace(AS_PUBLISHED, lookups=4), **LARGE_STEPS),
+        exactly(one(HARD_PUBLISHED, hard, replace(AS_PUBLISHED, lookups=4), **LARGE_STEPS)),
         *pictures(OF_OURS, seen, seen),
         plane[1],
         sphere[1],
@@ -227,15 +241,18 @@ def on_a_line() -> Sequence[Training]:
     points, and queries that follow Zipf's law.
     """
     line, fifty, three = UniformSearch(100, queries=QUERIES), UniformSearch(50, queries=QUERIES), (0, 1, 2)
-    hasty, main = replace(OF_OURS, answer="each"), one(OURS, line, OF_OURS, 24_000, **BRISK, seeds=three)
+    hasty = replace(OF_OURS, answer="each")
     waves = replace(hasty, octaves=6)
+    arms = [
+        one(name, line, model, 12_000, **BRISK, seeds=three)
+        for name, model in ((OURS, OF_OURS), (HASTY, hasty), (WAVES, waves))
+    ]
     # Training that counts what is found in the end alone loses the order of so many (docs/log.md).
     pointers = replace(hasty, lookups=5, address="pointer", octaves=7)
     return (
-        main,
-        one(HASTY, line, hasty, 24_000, **BRISK, seeds=three),
-        one(WAVES, line, waves, 24_000, **BRISK, seeds=three),
-        *ablations(OURS, main, seeds=(0, 1), rate=1e-3),  # a fresh order is sorted in seed 0, and not in seed 1
+        *arms,
+        *map(for_longer, arms),
+        *ablations(OURS, arms[0], seeds=(0, 1), rate=1e-3),  # a fresh order is sorted in seed 0, and not in seed 1
         one(PUBLISHED, line, AS_PUBLISHED, **LARGE_STEPS),
         one(HALF, fifty, replace(OF_OURS, lookups=2, octaves=5), 3_000, **BRISK),
         one(ZIPF, ZipfSearch(100, queries=QUERIES), waves, 12_000, **BRISK),
@@ -248,9 +265,9 @@ def with_slots() -> Sequence[Training]:
     free, fifty = replace(AS_PUBLISHED, lookups=2), UniformSearch(50, queries=QUERIES)
     first, asked = replace(free, slots=8, before="slots", octaves=5, **SMALL), replace(fifty, queries=64)
     return (
-        *(one(space(slots), fifty, replace(free, slots=slots), 40_000, 3e-3) for slots in (0, 8, 32, 128)),
+        *(exactly(one(space(slots), fifty, replace(free, slots=slots), 40_000, 3e-3)) for slots in (0, 8, 32, 128)),
         *(
-            one(slots_first(slots), asked, replace(first, slots=slots), 40_000, rate, batch=32)
+            exactly(one(slots_first(slots), asked, replace(first, slots=slots), 40_000, rate, batch=32))
             for slots, rate in ((8, 1e-2), (32, 1e-2), (128, 5e-3))
         ),
     )

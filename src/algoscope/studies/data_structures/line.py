@@ -1,0 +1,128 @@
+"""What is claimed about uniform points on a line: how they are stored, what is found, and which search that is."""
+
+from algoscope.studies.claim import Claim
+from algoscope.studies.data_structures.findings import (
+    ahead_early,
+    ahead_least,
+    closer,
+    each,
+    first_read,
+    found_at_last,
+    gains,
+    is_called,
+    learned_to_sort,
+    sorted_share,
+)
+from algoscope.studies.data_structures.forms import FORMS, LONGER, PAIRED
+from algoscope.studies.data_structures.published import value
+from algoscope.studies.data_structures.references import BINARY, INTERPOLATION
+from algoscope.studies.data_structures.trainings import HASTY, OURS, WAVES, longer
+
+
+def _sorting(run: str, suffix: str, form: str) -> list[Claim]:
+    """How uniform points on a line are stored, and what is found of them."""
+    main = not suffix
+    return [
+        Claim(
+            f"sorts{suffix}",
+            "The model learns to sort: nearly all points are stored where they belong.",
+            "text on 1D uniform",
+            each(sorted_share(), run, at_least=0.99),
+            value(OURS, quantity="in place"),
+            form,
+            headline=main,
+            what="of the points are in place",
+        ),
+        Claim(
+            f"sorting-is-learned{suffix}",
+            "Training puts more points in place than a fresh network does.",
+            "text on 1D uniform",
+            each(learned_to_sort, run, at_least=0.01),
+            value(OURS, quantity="in place") - value(OURS, "untrained", "in place"),
+            f"of seeds whose fresh order is not sorted; {form}",
+        ),
+        Claim(
+            f"finds{suffix}",
+            "After the last look-up nearly every nearest neighbor is found.",
+            "text and figures of 1D uniform",
+            each(found_at_last, run, at_least=0.98),
+            "slightly below 1",
+            form,
+            headline=main,
+            what="found",
+        ),
+        Claim(
+            f"beats-binary-early{suffix}",
+            "In the first look-ups the model finds more than binary search.",
+            "text and figures of 1D uniform",
+            each(ahead_early(BINARY), run, at_least=0.0),
+            "above",
+            f"the least lead in the first half of the look-ups, {PAIRED}; {form}",
+            headline=main,
+            what="more found than by binary search, where it is least",
+        ),
+    ]
+
+
+def _searching(run: str, suffix: str, form: str) -> list[Claim]:
+    """Which search it is."""
+    main, waves = not suffix, run in (WAVES, longer(WAVES))
+    return [
+        Claim(
+            f"lands-at-the-query{suffix}",
+            "The first look-up lands within about 5 of 100 places of where the query is to be expected.",
+            "figure of first look-ups, 1D uniform",
+            each(first_read("off the expected place"), run, at_most=0.05),
+            "0.05",
+            f"mean distance of ranks, as a share of all points; {form}",
+        ),
+        Claim(
+            f"resembles-interpolation{suffix}",
+            "Look-ups are closer to interpolation search than to binary search.",
+            "text on 1D uniform",
+            each(closer(INTERPOLATION, BINARY), run, at_least=0.0),
+            "resembles",
+            f"difference of agreement, look-ups before the last, while searching; {form}",
+        ),
+        Claim(
+            f"is-interpolation{suffix}",
+            "The model is interpolation search: at every look-up they read the same point more often than not, also "
+            "where it is a wrong one.",
+            "ours",
+            is_called(run, INTERPOLATION),
+            None,
+            "mean agreement before the last look-up, while searching; that wrong reads count at every look-up is a "
+            f"rule made after numbers of the laptop scale had been seen; {form}",
+            headline=main,
+            what="of the look-ups read what interpolation search reads",
+        ),
+        Claim(
+            f"reaches-interpolation{suffix}",
+            f"{'With waves the' if waves else 'The'} model finds as much as interpolation search, which knows "
+            "the distribution.",
+            "ours: not a baseline of the paper",
+            each(ahead_least(INTERPOLATION), run, at_least=-0.02),
+            None,
+            f"the least lead among all look-ups, {PAIRED}; {form}",
+            headline=main or waves,
+            what="more found, where it is least",
+        ),
+    ]
+
+
+def _flat(run: str) -> Claim:
+    suffix, form = FORMS[run]
+    return Claim(
+        f"flat{suffix}",
+        "Training for twice as long changes what is found by a point at most.",
+        "ours",
+        gains(longer(run), run, at_least=-0.01, at_most=0.01),
+        None,
+        f"found after the last look-up, on the same sets and queries, intervals not paired; {form}",
+    )
+
+
+LINE = (
+    *(claim for run, form in (FORMS | LONGER).items() for made in (_sorting, _searching) for claim in made(run, *form)),
+    *map(_flat, (OURS, HASTY, WAVES)),
+)
