@@ -4,7 +4,7 @@ After Salemohamed, Charlin, Garg, Sharan and Valiant, "Discovering Data Structur
 """
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,7 +53,8 @@ class Index(Model):
 
     Networks learn coarse functions of a number long before fine ones. With `octaves` they also see the coordinates of
     queries and of what was read as waves: so many octaves, from the wave length 2 on. Points are seen so where there
-    are slots, whose contents are fine functions of them; an order is none.
+    are slots, whose contents are fine functions of them; an order is none, and waves spoil it: with slots `apart` they
+    are written by a transformer of their own, and the one that orders sees points as they are.
 
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up
@@ -83,6 +84,7 @@ class Index(Model):
     before: Literal["all", "slots"] = "all"
     folds: int = 0
     octaves: int = 0
+    apart: bool = False
     temperature: float = 2.0
     softness: float = 0.1
     noisy: bool = True
@@ -109,8 +111,10 @@ class Index(Model):
             raise ValueError('before must be "all" where there is one look-up, which answers, got "slots"')
         arguments.number("temperature", self.temperature, strict=True)
         arguments.number("softness", self.softness, strict=True)
-        for name in ("shared", "noisy", "ordered", "adaptive", "permuted"):
+        for name in ("shared", "noisy", "ordered", "adaptive", "permuted", "apart"):
             arguments.boolean(name, getattr(self, name))
+        if self.apart and not (self.slots and self.permuted):
+            raise ValueError("apart must be False where there are not both slots and an order")
         if not self.permuted and not self.slots:
             raise ValueError("slots must be at least 1 where points are not permuted: they are all that is stored")
         if not self.permuted and (self.folds or not self.ordered or self.before != "all"):
@@ -143,7 +147,7 @@ class IndexNetwork(Network):
         self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
         inputs = inputs if self.encoder is None else model.features
         seen = inputs * (1 + 2 * model.octaves)  # of a query, or of what was read
-        self.octaves = model.octaves if model.slots else 0  # of a point
+        self.octaves = model.octaves if model.slots and not model.apart else 0  # of a point that is to be ordered
         self.read_in, self.norm = Linear(inputs * (1 + 2 * self.octaves), model.width), Norm(model.width)
         self.read_out = Linear(model.width, 1 + model.folds)
         draw_linear(self.read_in, generator, 1 / math.sqrt(inputs))
@@ -154,11 +158,16 @@ class IndexNetwork(Network):
         if self.slots is not None and self.write is not None:
             draw_normal(self.slots, 1.0, generator)
             draw_linear(self.write, generator)
+        self.see, self.written = (Linear(seen, model.width), Norm(model.width)) if model.apart else (None, None)
+        if self.see is not None:
+            draw_linear(self.see, generator, 1 / math.sqrt(inputs))
+            draw_normal(self.see.bias, 1 / math.sqrt(inputs), generator)
         pointer = model.address == "pointer"
         self.directory = nn.Parameter(waves(places, min(model.pointer, places), generator)) if pointer else None
         address = places if self.directory is None else self.directory.shape[1]
         entry = address + seen + inputs  # a place, what was read there, and how that compares with the query
-        blocks = [Block(model.transformer(), generator) for _ in range(model.layers)]
+        self.arranging = model.layers * (1 + model.apart)  # blocks; query networks follow
+        blocks = [Block(model.transformer(), generator) for _ in range(self.arranging)]
         asked = (
             [(model.lookups - 1) * entry + model.lookups] if model.shared else [m * entry for m in range(model.lookups)]
         )
@@ -220,18 +229,25 @@ class IndexNetwork(Network):
 
     def arrange(self, points: Float[Tensor, "*batch points inputs"]) -> tuple[Tensor, Tensor]:
         """A score for each point, and what the slots hold."""
+        ordering, writing = self.blocks[: self.model.layers], self.blocks[self.model.layers : self.arranging]
         state = self.read_in(in_octaves(points, self.octaves))
-        if self.slots is not None:
-            slots = self.slots if self.slots.ndim == 2 else self.slots[:, None]
-            state = torch.cat((state, slots.expand(*state.shape[:-2], *slots.shape[-2:])), -2)
-        stream = (state,)
-        for block in self.blocks[: self.model.layers]:
-            stream = block(*stream)
-        state = self.norm(added(*stream))
-        slots = points[..., :0, :] if self.write is None else self.write(state[..., self.points :, :])
+        if self.see is None or self.written is None:
+            state = self.norm(through(ordering, self.with_slots(state)))
+            slots = state[..., self.points :, :]
+        else:
+            seen = self.see(in_octaves(points, self.model.octaves))
+            slots = self.written(through(writing, self.with_slots(seen))[..., self.points :, :])
+            state = self.norm(through(ordering, state))
+        slots = points[..., :0, :] if self.write is None else self.write(slots)
         if not self.model.permuted:
             return nearest_places(points, slots), slots
         return self.score(self.read_out(state[..., : self.points, :])), slots
+
+    def with_slots(self, state: Float[Tensor, "*batch points width"]) -> Float[Tensor, "*batch places width"]:
+        if self.slots is None:
+            return state
+        slots = self.slots if self.slots.ndim == 2 else self.slots[:, None]
+        return torch.cat((state, slots.expand(*state.shape[:-2], *slots.shape[-2:])), -2)
 
     def lookups(
         self,
@@ -255,7 +271,7 @@ class IndexNetwork(Network):
         if shared:
             seen, told, columns = self.first_of_shared(seen)
         for m in range(count):
-            asker, last = self.blocks[self.model.layers + (0 if shared else m)], m == count - 1
+            asker, last = self.blocks[self.arranging + (0 if shared else m)], m == count - 1
             own = None if noise is None else noise[..., m, :, :]
             logits = asker(seen, *told[m])
             weights, entry, found = self.visit(
@@ -278,6 +294,14 @@ class IndexNetwork(Network):
         rows = told.mT.contiguous().unbind(-2)
         each = [(row if alone else row[:, None, None],) for row in rows]
         return of_each(seen, asked.mT) + bias, each, columns
+
+
+def through(blocks: Iterable[nn.Module], state: Tensor) -> Tensor:
+    """What blocks make of a state."""
+    stream = (state,)
+    for block in blocks:
+        stream = block(*stream)
+    return added(*stream)
 
 
 class Asker(nn.Module):
