@@ -5,7 +5,7 @@ from algoscope.studies.data_structures.findings import ahead_at_last, each, foun
 from algoscope.studies.data_structures.forms import AS_WAVES, FORMS, PAIRED
 from algoscope.studies.data_structures.published import value
 from algoscope.studies.data_structures.references import INTERPOLATION
-from algoscope.studies.data_structures.trainings import HALF, OURS, PUBLISHED, slots_first, space
+from algoscope.studies.data_structures.trainings import HALF, OURS, PUBLISHED, slots_apart, slots_first, space
 
 SPACE = (
     *(
@@ -20,6 +20,7 @@ SPACE = (
         for run, suffix, form in (
             (space, "", ""),
             (slots_first, "-read-first", f"; the first reads a slot; {AS_WAVES}"),
+            (slots_apart, "-apart", f"; the first reads a slot, written by a transformer of its own; {AS_WAVES}"),
         )
         for slots in ((0, 8, 32, 128) if run is space else (8, 32, 128))
     ),

@@ -3,7 +3,7 @@
 As published, each look-up has a network of its own and the last one answers. Ours is one network for all look-ups, and
 any of them may answer: that is what the paper's own measure of success counts, once at the end; or, "in haste", after
 each look-up. "With waves" a small network sees numbers as waves, too. With extra space the last look-up answers: where
-any may, one that reads a slot is one that cannot; slots that are "read first" are those of a small network with waves.
+any may, one that reads a slot is one that cannot; slots that are "read first" are those of a small network with waves, and so are those that are "written apart".
 In more than one dimension, where points are uniform, orders can be folded.
 
 Pictures of numbers are those of the digits that ship with the project. With a folder of the files of MNIST, named by
@@ -40,7 +40,7 @@ UNPERMUTED, FLAT = "vectors instead of points", "no folds"
 STREAM, FIXED, LARGE = "Zipf stream", "Zipf stream, fixed ranks", "500 points, pointers"
 NUMBERS, HITTERS, PROBE = "pictures of numbers", "stream of pictures", "30D sphere, 8 points, 1 look-up"
 MNIST, MNIST_DIGITS = "ALGOSCOPE_MNIST", (28, 28)  # a variable that names a folder, and the pixels of its images
-FIRST, FOUR = "read first", "four features"
+FIRST, APART, FOUR = "read first", "written apart", "four features"
 QUERIES = 16  # for each set of points: with 64 sets a step learns from 1,024 queries, as the paper's
 
 
@@ -50,6 +50,10 @@ def space(slots: int) -> str:
 
 def slots_first(slots: int) -> str:
     return f"{space(slots)}, {FIRST}"
+
+
+def slots_apart(slots: int) -> str:
+    return f"{space(slots)}, {APART}"
 
 
 def longer(run: str) -> str:
@@ -261,7 +265,9 @@ def on_a_line() -> Sequence[Training]:
 
 
 def with_slots() -> Sequence[Training]:
-    """Two look-ups among 50 points with extra slots: free to be read, as published, and read first, with waves."""
+    """Two look-ups among 50 points with extra slots: free to be read, as published; read first, with waves; and then
+    also written by a transformer of their own.
+    """
     free, fifty = replace(AS_PUBLISHED, lookups=2), UniformSearch(50, queries=QUERIES)
     first, asked = replace(free, slots=8, before="slots", octaves=5, **SMALL), replace(fifty, queries=64)
     return (
@@ -269,6 +275,10 @@ def with_slots() -> Sequence[Training]:
         *(
             exactly(one(slots_first(slots), asked, replace(first, slots=slots), 40_000, rate, batch=32))
             for slots, rate in ((8, 1e-2), (32, 1e-2), (128, 5e-3))
+        ),
+        *(
+            exactly(one(slots_apart(slots), asked, replace(first, slots=slots, apart=True), 10_000, **BRISK))
+            for slots in (8, 32, 128)
         ),
     )
 
