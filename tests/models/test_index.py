@@ -173,6 +173,30 @@ def test_look_ups_before_the_last_may_be_left_to_the_slots():
         Index(before="slots")
 
 
+@pytest.mark.parametrize("apart", [True, False])
+def test_slots_that_are_written_apart_leave_the_order_alone(apart):
+    """The gradient of the order reaches nothing that writes slots, and theirs nothing that orders."""
+    model = Index(lookups=2, slots=3, layers=2, heads=2, width=8, hidden=16, octaves=3, apart=apart)
+    network, tokens = battery.scrambled(model), battery.draw_tokens(5, battery.LENGTH)
+    assert isinstance(network, IndexNetwork)
+    scores, slots = network.arrange(tokens[:, : battery.OUTPUTS])
+    weight = torch.randn(scores.shape, generator=generator(), dtype=scores.dtype)
+    reached = torch.autograd.grad((weight * scores).sum(), list(network.parameters()), allow_unused=True)
+    named = {
+        name: gradient is not None and bool(gradient.abs().max() > 0)
+        for (name, _), gradient in zip(network.named_parameters(), reached, strict=True)
+    }
+    assert named["slots"] != apart
+    assert named["read_in.weight"]
+    assert network.read_in.weight.shape[-1] == tokens.shape[-1] * (1 if apart else 7)
+    if apart:
+        assert not any(named[name] for name in named if name.startswith(("see.", "written.", "blocks.2.", "blocks.3.")))
+        written = torch.autograd.grad(slots.square().sum(), list(network.parameters()), allow_unused=True)
+        told = {name for (name, _), own in zip(network.named_parameters(), written, strict=True) if own is not None}
+        assert "see.weight" in told
+        assert not any(name.startswith(("read_in.", "read_out.", "blocks.0.", "blocks.1.")) for name in told)
+
+
 def test_without_a_permutation_what_is_read_stands_for_the_nearest_point():
     """Nothing is stored but slots; a point belongs to the one nearest to it."""
     model = Index(lookups=2, slots=4, layers=1, heads=1, width=8, hidden=16, permuted=False)
@@ -303,6 +327,8 @@ def test_tasks_of_several_scales_fit():
         ({"shared": 1}, "shared must be True or False, got 1"),
         ({"permuted": 0}, "permuted must be True or False, got 0"),
         ({"lookups": 1, "slots": 2, "before": "slots"}, "where there is one look-up, which answers"),
+        ({"apart": True}, "apart must be False where there are not both slots and an order"),
+        ({"apart": True, "slots": 2, "permuted": False}, "apart must be False where there are not both"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

@@ -3,8 +3,8 @@
 As published, each look-up has a network of its own and the last one answers. Ours is one network for all look-ups, and
 any of them may answer: that is what the paper's own measure of success counts, once at the end; or, "in haste", after
 each look-up. "With waves" a small network sees numbers as waves, too. With extra space the last look-up answers: where
-any may, one that reads a slot is one that cannot; slots that are "read first" are those of a small network with waves, and so are those that are "written apart".
-In more than one dimension, where points are uniform, orders can be folded.
+any may, one that reads a slot is one that cannot; slots that are "read first" are those of a small network with waves,
+and so are those that are "written apart". In more than one dimension, where points are uniform, orders can be folded.
 
 Pictures of numbers are those of the digits that ship with the project. With a folder of the files of MNIST, named by
 the variable ALGOSCOPE_MNIST, runs with these are made too: only they are comparable with the published numbers.
