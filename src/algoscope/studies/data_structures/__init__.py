@@ -23,9 +23,9 @@ STUDY = Study(
         "On a line networks sort; trained for what is found after each look-up (in haste), they look first where a "
         "query is to be expected, as interpolation search does.",
         "A small one then comes within 3 points of what that search finds among 100, at every look-up; if it sees "
-        "numbers as waves, too, within 2.5 (intervals up to 3.5 and 2.8), and finds 96.5% of 500 in five look-ups, "
-        "where the published curve lies below .5. Where queries follow Zipf's law it is interpolation search. Trained "
-        "for what is found in the end alone it is far from it.",
+        "numbers as waves, too, within 2.5, and after twice the steps within 1.7 (intervals up to 3.5, 2.8 and 2.1). "
+        "It finds 96.5% of 500 in five look-ups, where the published curve lies below .5. Where queries follow Zipf's "
+        "law it is interpolation search. Trained for what is found in the end alone it is far from it.",
         "On hard points, 31 of them, too, networks find nearly all, but not by binary search; one of which the last "
         "look-up has to answer, as published, reads the middle first, and goes on otherwise.",
         "Among uniform points in the plane they find much more than a k-d tree; in 30 dimensions, with orders that can "
@@ -35,7 +35,8 @@ STUDY = Study(
         "better than both where they are fixed, or seen as pictures.",
         "With an order that is not learned, or queries that see no reads, less is found. That noise in training "
         "matters is undecided; vectors instead of points have not been learned at all.",
-        "Numbers in pictures of MNIST are found less often than published.",
+        "Numbers in pictures of MNIST are found less often than published, 93 of 97.7%: their order is found in two "
+        "pieces.",
     ),
     runs=RUNS,
     measure=measure,
