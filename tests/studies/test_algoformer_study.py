@@ -17,7 +17,7 @@ from algoscope.studies import study
 from algoscope.studies.algoformer import candidates, controls, costs, findings, loops, measures, names, plan, references
 from algoscope.studies.algoformer.claims import CLAIMS
 from algoscope.studies.algoformer.errors import per_example, summary
-from algoscope.studies.algoformer.figures import figures
+from algoscope.studies.algoformer.figures import figures, lengths
 from algoscope.studies.constructions.controls import CONTROLS, RATE, said
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
 from algoscope.trace import Trace
@@ -383,6 +383,21 @@ def test_the_plan_is_that_of_the_paper():
     assert isinstance(rated, study.Training)
     assert rated.learning_rate == 4e-3
     assert len({claim.id for claim in CLAIMS}) == len(CLAIMS)
+
+
+@pytest.mark.parametrize(("longest", "verdict"), [(0.0096, "holds"), (0.005, "fails"), (0.02, "fails")])
+def test_whether_training_was_long_enough_is_told_by_longer_training(longest, verdict):
+    """Only seeds that were trained for both lengths count, and are drawn."""
+    short, more = "AlgoFormer, chains", names.run(names.ALGOFORMER, names.CHAINS, names.longer(names.CHAINS))
+    numbers = {
+        short: {"0": model_of(0.01, config={"settings": {"steps": 100}}), "1": model_of(0.3)},
+        more: {"0": model_of(longest, config={"settings": {"steps": 300}})},
+    }
+    (told,) = [claim.record(numbers) for claim in CLAIMS if claim.id == "flat-algoformer-chains"]
+    assert (told["verdict"], told["ours"]) == (verdict, pytest.approx(longest / 0.01))
+    rows = list(lengths(numbers))
+    assert [(row["series"], row["x"], row["y"]) for row in rows] == [(short, 100, 0.01), (short, 300, longest)]
+    assert list(lengths({short: numbers[short]})) == []
 
 
 def test_without_numbers_there_are_no_figures():

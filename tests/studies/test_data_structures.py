@@ -14,10 +14,12 @@ from algoscope.models import LearnedSketch
 from algoscope.reading import in_place, lookups, order
 from algoscope.report.charts import LACKING
 from algoscope.studies import study
+from algoscope.studies.data_structures.claims import CLAIMS
 from algoscope.studies.data_structures.controls import CONTROL, controls, written_binary_search
 from algoscope.studies.data_structures.findings import (
     alike,
     begins_unsorted,
+    changes,
     controls_right,
     gains,
     is_called,
@@ -38,7 +40,8 @@ from algoscope.studies.data_structures.references import (
     searches,
 )
 from algoscope.studies.data_structures.streams import SEEDS, measure_stream
-from algoscope.studies.data_structures.trainings import OURS, space
+from algoscope.studies.data_structures.trainings import HASTY, OURS, RUNS, WAVES, longer, space
+from algoscope.studies.study import Training
 from algoscope.tasks import HardSearch, SphereSearch, UniformSearch, ZipfSearch, ZipfStream
 from algoscope.trace import Trace
 
@@ -235,6 +238,38 @@ def test_a_form_is_compared_with_another_of_the_same_size_and_training(steps, ve
 def model(share: float, called: str | None = None) -> dict:
     row = {"value": share, "low": share - 0.01, "high": share + 0.01, "n": 10}
     return {"found": [{"what": MODEL, "lookup": 1, **row}], "mean": {BINARY: row}, "called": called}
+
+
+@pytest.mark.parametrize(
+    ("after", "verdict"),
+    [((0.30, 0.70, 0.99), "holds"), ((0.30, 0.62, 0.99), "fails"), ((0.32, 0.70, 0.99), "undecided")],
+)
+def test_longer_training_is_judged_where_it_changes_most(after, verdict):
+    """What is found in the end alone, where nearly all is, would hide what changes before."""
+
+    def found(*shares: float) -> dict:
+        rows = [
+            {"what": MODEL, "value": share, "low": share - 0.005, "high": share + 0.005, "n": 9} for share in shares
+        ]
+        return {"found": rows}
+
+    numbers = {OURS: {"0": found(0.30, 0.70, 0.99)}, longer(OURS): {"0": found(*after), "1": found(0.1, 0.1, 0.1)}}
+    judged = changes(longer(OURS), OURS, at_most=0.02)(numbers)
+    assert judged is not None
+    assert judged.verdict == verdict
+    assert len(judged.values) == 1
+    (claim,) = [claim for claim in CLAIMS if claim.id == "flat"]
+    assert claim.record(numbers)["seeds"] == [value.value for value in judged.values]
+
+
+def test_what_is_trained_for_longer_is_the_same_but_for_steps_and_precision():
+    plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
+    for name in (OURS, HASTY, WAVES):
+        once, twice = plans[name], plans[longer(name)]
+        assert (twice.settings.steps, twice.settings.precision) == (2 * once.settings.steps, "fp32")
+        same = replace(once.settings, steps=1, checkpoint_every=100, precision="auto")
+        assert replace(twice.settings, steps=1, checkpoint_every=100, precision="auto") == same
+        assert replace(twice, name=name, settings=once.settings) == once
 
 
 def test_findings_follow_from_the_numbers():

@@ -178,34 +178,44 @@ def test_a_study_can_be_split_over_processes(folder, tmp_path):
         study.carry_out(found, "smoke", tmp_path, "cpu", ["another"], progress=False)
 
 
-def test_of_a_run_only_the_seeds_are_trained_that_are_not_known(tmp_path):
-    found, cpu = study.find("data-structures"), torch.device("cpu")
-    plan = [replace(run, seeds=(0, 1)) for run in found.runs["smoke"] if run.name == "1D uniform"]
-    found, (known, here) = replace(found, runs={"smoke": plan}), (tmp_path / "known", tmp_path / "here")
-    study.train_and_measure(found, "smoke", known, cpu, progress=False)
-    study.collect(found, "smoke", known)
-    results = runs.read_json(known / study.RESULTS)
+def seeds_of(folder: Path) -> list[list[int]]:
+    """Those of each run in a folder, in the order of their training."""
+    made = sorted((folder / "runs").glob("*"), key=lambda run: (run / "config.json").stat().st_mtime_ns)
+    return [[member["seed"] for member in runs.read_json(run / "config.json")["members"]] for run in made]
+
+
+def test_of_a_run_only_the_seeds_are_trained_that_are_not_on_file(tmp_path):
+    def carry_out(folder, seeds, **changes):
+        plan = [replace(run, seeds=seeds, **changes) for run in whole.runs["smoke"] if run.name == "1D uniform"]
+        found = replace(whole, runs={"smoke": plan})
+        study.train_and_measure(found, "smoke", folder, torch.device("cpu"), progress=False)
+        study.collect(found, "smoke", folder)
+        return found, runs.read_json(folder / study.RESULTS)
+
+    whole, known, here = study.find("data-structures"), tmp_path / "known", tmp_path / "here"
+    plan, results = carry_out(known, (0, 1))
     both = dict(results["runs"]["1D uniform"])
     del results["runs"]["1D uniform"]["1"]
     runs.write_json(known / study.RESULTS, results)
-    assert study.take(found, "smoke", here, known) == ["1D uniform"]
-    study.train_and_measure(found, "smoke", here, cpu, progress=False)
-    (run,) = (here / "runs").iterdir()
-    assert [member["seed"] for member in runs.read_json(run / "config.json")["members"]] == [1]
-    study.collect(found, "smoke", here)
-    told = runs.read_json(here / study.RESULTS)["runs"]["1D uniform"]
+    assert study.take(plan, "smoke", here, known) == ["1D uniform"]
+    told = carry_out(here, (0, 1))[1]["runs"]["1D uniform"]
+    assert seeds_of(here) == [[1]]
     assert told["0"] == both["0"]
     assert [row["value"] for row in told["1"]["found"]] == pytest.approx([row["value"] for row in both["1"]["found"]])
-    (measured,) = (here / "measured").glob("*-1.json")
-    measured.unlink()  # as if it had been stopped between training and measuring
-    study.train_and_measure(found, "smoke", here, cpu, progress=False)
-    assert list((here / "runs").iterdir()) == [run]
-    assert measured.exists()
-    before = measured.stat().st_mtime_ns
+    carry_out(here, (0, 1, 2))  # one more
+    assert seeds_of(here) == [[1], [2]]
+    (here / "measured" / "1d-uniform-2.json").unlink()  # as if it had been stopped between training and measuring
+    carry_out(here, (0, 1, 2))
+    (known / "measured" / "1d-uniform-1.json").unlink()
+    told = carry_out(known, (0, 1))[1]["runs"]["1D uniform"]
+    assert seeds_of(here) == [[1], [2]]
+    assert seeds_of(known) == [[0, 1]]
+    assert told["1"]["found"] == both["1"]["found"]
+    carry_out(here, (0, 1), learning_rate=1e-4)  # another training
+    assert seeds_of(here) == [[1], [2], [0, 1]]
     shutil.rmtree(here / "runs")  # what is measured needs no run
-    study.train_and_measure(found, "smoke", here, cpu, progress=False)
+    carry_out(here, (0, 1), learning_rate=1e-4)
     assert not (here / "runs").exists()
-    assert measured.stat().st_mtime_ns == before
 
 
 def test_what_is_known_is_taken_and_only_the_rest_carried_out(folder, tmp_path, monkeypatch):

@@ -170,26 +170,34 @@ def train_and_measure(
             where, given = (device, (scale, device)) if each.timed else (torch.device("cpu"), (scale,))
             _measure(study, folder, each, 0, "", 0.0, functools.partial(each.measure, *given), where)
             continue
-        own = replace(each, seeds=tuple(seed for seed in each.seeds if not _elsewhere(study, folder, each, seed)))
-        members = [Member(own.task, seed, own.learning_rate) for seed in own.seeds]
-        if not members:
+        own = replace(each, seeds=_to_train(study, folder, each))
+        if not own.seeds:
             continue
+        members = [Member(own.task, seed, own.learning_rate) for seed in own.seeds]
         run = train_population(own.model, members, own.settings, folder / "runs", device, progress)
         for i, seed in enumerate(own.seeds):
             measure = functools.partial(_measure_model, study, own, run, i, scale, device)
             _measure(study, folder, own, seed, run.path.name, run.seconds / len(members), measure, device)
 
 
-def _elsewhere(study: Study, folder: Path, of: Training, seed: int) -> bool:
-    """Whether the numbers of a seed are on file, of this training, but of a run that is not here.
-
-    A seed that was trained here stays with the others of its run, so that the run is found again.
+def _to_train(study: Study, folder: Path, of: Training) -> tuple[int, ...]:
+    """The seeds of which nothing is on file, of this very training; and those that were trained together with one of
+    them in a run that is here, so that this run is found again.
     """
-    if not (file := _file(folder, of.name, seed)).exists():
-        return False
-    found = runs.read_json(file, needs=("run", "version"))
-    same = found["version"] == study.version and not configs.otherwise(of, {str(seed): found})
-    return same and not (folder / "runs" / found["run"]).exists()
+    trained_in: dict[int, str] = {}
+    for seed in of.seeds:
+        if (file := _file(folder, of.name, seed)).exists():
+            found = runs.read_json(file, needs=("run", "version"))
+            if found["version"] == study.version and not configs.otherwise(of, {str(seed): found}):
+                trained_in[seed] = found["run"]
+    lacking = set(of.seeds) - trained_in.keys()
+    here = {run for run in trained_in.values() if lacking & _trained_together(folder / "runs" / run)}
+    return tuple(seed for seed in of.seeds if seed in lacking or trained_in[seed] in here)
+
+
+def _trained_together(run: Path) -> set[int]:
+    file = runs.Folder(run).config
+    return {member["seed"] for member in runs.read_json(file)["members"]} if file.exists() else set()
 
 
 def _measure_model(study: Study, training: Training, run: Run, i: int, scale: str, device: torch.device) -> Numbers:

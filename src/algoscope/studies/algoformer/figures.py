@@ -259,7 +259,7 @@ def _learning(shown: Callable[[str], bool]) -> Callable[[Numbers], Rows]:
     return rows
 
 
-def _lengths(numbers: Numbers) -> Rows:
+def lengths(numbers: Numbers) -> Rows:
     """The error after training of each length: of all seeds that were trained for both, and as a band their range."""
     for task, kind in ((task, kind) for task in names.LONGER for kind in names.KINDS):
         both = [numbers.get(run(kind, task, more), {}) for more in ("", names.longer(task))]
@@ -342,7 +342,7 @@ ACROSS: dict[str, Plan] = {
     "heads": (_sizes("head"), curves(EXAMPLES, ERROR, "Fig. 4b: heads", log_y=True, legend="model")),
     "injections": (_injections, curves(EXAMPLES, ERROR, "What a loop is given", log_y=True, legend="AlgoFormer")),
     "lengths": (
-        _lengths,
+        lengths,
         curves(
             "steps of training", ERROR, "Was training long enough?", log_x=True, log_y=True, legend="model and task"
         ),

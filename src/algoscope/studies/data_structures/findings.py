@@ -178,16 +178,28 @@ def alike(find: Callable[[Numbers], Finding | None], *runs: str) -> Callable[[Nu
     return judge
 
 
-def gains(
-    more: str, less: str, found: Find = found_at_last, at_least: float = 0.0, at_most: float = math.inf
-) -> Callable[[Numbers], Finding | None]:
+def changes(after: str, before: str, at_most: float) -> Callable[[Numbers], Finding | None]:
+    """How much more one run has found than another after the look-up at which they differ most, of every seed."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        values = []
+        for seed in (seed for seed in numbers.get(after, {}) if seed in numbers.get(before, {})):
+            one, other = (table(numbers[run][seed], "found", what=MODEL) for run in (after, before))
+            apart = [minus(value_of(a), value_of(b)) for a, b in zip(one, other, strict=True)]
+            values.append(max(apart, key=lambda value: abs(value.value)))
+        return Finding.judged(values, at_least=-at_most, at_most=at_most) if values else None
+
+    return judge
+
+
+def gains(more: str, less: str, found: Find = found_at_last) -> Callable[[Numbers], Finding | None]:
     """How much more one run finds than another, by default after the last look-up."""
 
     def judge(numbers: Numbers) -> Finding | None:
         one, other = numbers.get(more, {}), numbers.get(less, {})
         both = [(found(one[seed]), found(other[seed])) for seed in one if seed in other]
         values = [minus(a, b) for a, b in both if a and b]
-        return Finding.judged(values, at_least=at_least, at_most=at_most) if values else None
+        return Finding.judged(values, at_least=0.0) if values else None
 
     return judge
 

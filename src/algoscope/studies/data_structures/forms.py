@@ -3,7 +3,7 @@
 from algoscope.studies.data_structures.trainings import HARD, HARD_PUBLISHED, HASTY, OURS, PUBLISHED, WAVES, longer
 
 AS_WAVES = "a small network, which sees numbers as waves, too"
-FORMS = {
+FORMS = {  # what the names of their claims end with, and how they are told
     OURS: ("", "one network for all look-ups, any of which may answer"),
     HASTY: ("-hasty", "one network for all look-ups; training counts what any has found after each"),
     WAVES: ("-waves", f"training counts what any look-up has found after each; {AS_WAVES}"),

@@ -84,8 +84,9 @@ def exactly(training: Training) -> Training:
 
 def for_longer(training: Training) -> Training:
     """The same for twice the steps, in 32 bits: whether what is found would still change."""
-    name, of, settings = longer(training.name), (training.task, training.model), training.settings
-    return exactly(one(name, *of, 2 * settings.steps, training.learning_rate, training.seeds, settings.batch))
+    once = training.settings
+    twice = replace(once, steps=2 * once.steps, checkpoint_every=2 * once.checkpoint_every)
+    return exactly(replace(training, name=longer(training.name), settings=twice))
 
 
 def ablations(name: str, of: Training, seeds: tuple[int, ...], rate: float) -> list[Training]:
