@@ -1,7 +1,9 @@
 """Runs of a study in several processes, and what they share a GPU with."""
 
 import os
+import signal
 import stat
+import subprocess
 import time
 from pathlib import Path
 
@@ -96,3 +98,17 @@ def test_stopped_it_stops_its_processes(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         processes.at_once(STUDY, "smoke", tmp_path, CPU, ["1D uniform"], count=2, progress=False)
     assert [process.poll() is not None for process in begun] == [True]
+
+
+def test_a_process_that_does_not_listen_is_ended(monkeypatch):
+    """One that is told to stop writes what it has to; one that goes on all the same is not waited for."""
+    monkeypatch.setattr(processes, "PATIENCE", 0.5)
+    deaf = "trap '' TERM; echo; while true; do sleep 0.1; done"
+    polite = "trap 'exit 3' TERM; echo; while true; do sleep 0.1; done"
+    begun = [subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE) for script in (deaf, polite)]
+    with begun[0], begun[1]:
+        for process in begun:
+            assert process.stdout is not None
+            process.stdout.readline()  # it listens, or does not, from now on
+        processes._end(begun)
+    assert [process.returncode for process in begun] == [-signal.SIGKILL, 3]

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -22,6 +22,7 @@ from algoscope import runs
 
 SERVICE, PLACE, LOGS = "nvidia-cuda-mps-control", "CUDA_MPS_PIPE_DIRECTORY", "logs"
 LOOK = 0.2  # seconds between two looks at the processes
+PATIENCE = 15.0  # seconds that processes are given to stop
 
 
 def at_once(
@@ -52,11 +53,23 @@ def at_once(
                             f"{done} of {len(names)} after {time.monotonic() - begin:.0f} s: {name}, {how}", flush=True
                         )
         finally:
-            for process in running.values():
-                process.terminate()  # each writes a checkpoint, and goes on from there the next time
-            for process in running.values():
-                process.wait()
+            _end(running.values())
     return failed
+
+
+def _end(processes: Collection[subprocess.Popen[bytes]]) -> None:
+    """Each writes a checkpoint, and goes on from there the next time; one that compiles has nothing to write, and does
+    not listen.
+    """
+    for process in processes:
+        process.terminate()
+    end = time.monotonic() + PATIENCE
+    for process in processes:
+        try:
+            process.wait(max(end - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _started(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
