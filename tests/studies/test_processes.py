@@ -87,9 +87,10 @@ def test_without_the_service_they_take_turns(tmp_path, monkeypatch, there):
 
 
 def test_stopped_it_stops_its_processes(tmp_path, monkeypatch):
-    begun = []
+    begun, asleep = [], time.sleep
 
     def tired(seconds: float) -> None:
+        monkeypatch.setattr(time, "sleep", asleep)
         raise KeyboardInterrupt
 
     start = processes._started
