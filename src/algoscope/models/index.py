@@ -160,7 +160,7 @@ class IndexNetwork(Network):
             draw_linear(self.write, generator)
         self.see, self.written = (Linear(seen, model.width), Norm(model.width)) if model.apart else (None, None)
         if self.see is not None:
-            draw_linear(self.see, generator, 1 / math.sqrt(inputs))  # waves, too: what slots hold is fine from the start
+            draw_linear(self.see, generator, 1 / math.sqrt(inputs))  # waves, too: what slots hold is fine
             draw_normal(self.see.bias, 1 / math.sqrt(inputs), generator)
         pointer = model.address == "pointer"
         self.directory = nn.Parameter(waves(places, min(model.pointer, places), generator)) if pointer else None
