@@ -1,4 +1,7 @@
-"""Claims about which model is better, how much that hangs on depth, heads and rates, and how long training is."""
+"""Claims about which model is better, how much that hangs on depth, heads and rates, and how long training is.
+
+That training was long enough was asked after both lengths had been measured.
+"""
 
 import math
 

@@ -1,4 +1,7 @@
-"""What is claimed about uniform points on a line: how they are stored, what is found, and which search that is."""
+"""What is claimed about uniform points on a line: how they are stored, what is found, and which search that is.
+
+That longer training changes little was asked after its numbers had been seen, and the bound of a point chosen then.
+"""
 
 from dataclasses import replace
 
