@@ -262,14 +262,15 @@ def test_longer_training_is_judged_where_it_changes_most(after, verdict):
     assert claim.record(numbers)["seeds"] == [value.value for value in judged.values]
 
 
-def test_what_is_trained_for_longer_is_the_same_but_for_steps_and_precision():
+def test_what_is_trained_for_longer_is_the_same_but_for_steps_rate_and_precision():
     plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
     for name in (OURS, HASTY, WAVES):
         once, twice = plans[name], plans[longer(name)]
         assert (twice.settings.steps, twice.settings.precision) == (2 * once.settings.steps, "fp32")
         same = replace(once.settings, steps=1, checkpoint_every=100, precision="auto")
         assert replace(twice.settings, steps=1, checkpoint_every=100, precision="auto") == same
-        assert replace(twice, name=name, settings=once.settings) == once
+        assert twice.learning_rate == once.learning_rate / 2
+        assert replace(twice, name=name, settings=once.settings, learning_rate=once.learning_rate) == once
 
 
 def test_findings_follow_from_the_numbers():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy import stats
+from scipy import ndimage, stats
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -68,6 +68,25 @@ def test_images_to_test_with_are_never_those_to_train_with():
     assert len(seen[0]) > 1000
     assert len(seen[1]) > 400
     assert not seen[0] & seen[1]
+
+
+@pytest.mark.parametrize("task", [NumberSearch(size=9, queries=5), NumberStream(items=13)], ids=str)
+def test_images_to_train_with_are_moved(task):
+    """Each is one of the 25 that scipy's shifts by up to two pixels make of it, and all shifts are as likely."""
+    prompts = task.sample(40, seed=0)
+    still, moved = (
+        replace(task, shift=shift).encode(prompts.x, prompts.y).view(-1, 8, 3, 8).transpose(1, 2).reshape(-1, 8, 8)
+        for shift in (0, 2)
+    )
+    steps = [(down, right) for down in range(-2, 3) for right in range(-2, 3)]
+    counts = np.zeros(len(steps))
+    for before, after in zip(still.numpy(), moved.numpy(), strict=True):
+        like = [k for k, step in enumerate(steps) if np.array_equal(ndimage.shift(before, step, order=0), after)]
+        assert like
+        counts[like] += 1 / len(like)
+    assert stats.chisquare(counts).pvalue > 1e-4
+    others = replace(task, shift=2, split="test"), replace(task, split="test")
+    assert torch.equal(*(each.encode(prompts.x, prompts.y) for each in others))
 
 
 def test_every_image_is_as_likely():
@@ -166,6 +185,7 @@ def test_broken_archives_are_named(folder):
         ({"size": 201}, "size must be at most universe = 200"),
         ({"universe": 1001}, "universe must be at most 1000, as numbers have 3 digits, got 1001"),
         ({"digits": 0}, "digits must be an integer >= 1"),
+        ({"shift": -1}, "shift must be an integer >= 0"),
         ({"split": "validation"}, "split must be one of 'train', 'test'"),
         ({"folder": "nowhere"}, "there is none in 'nowhere'"),
     ],
@@ -182,7 +202,7 @@ def test_bad_arguments_are_named(bad, message):
 @pytest.mark.usefixtures("as_users_run_it")
 def test_compiled_pictures_are_the_same():
     """A compiled step takes the images for constants."""
-    task = NumberSearch(size=4, queries=2)
+    task = NumberSearch(size=4, queries=2, shift=2)
     prompts = task.sample(3, seed=0)
     compiled = torch.compile(task.encode, dynamic=False, fullgraph=True, backend="eager")
     assert torch.equal(compiled(prompts.x, prompts.y), task.encode(prompts.x, prompts.y))

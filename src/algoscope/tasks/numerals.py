@@ -2,6 +2,7 @@
 
 Prompts hold the numbers themselves, so that every algorithm makes sense of them; networks see pictures alone. Which
 image of a digit stands where is a fixed function of all numbers of a prompt, mixed so well that it looks random.
+Images to train with may also be moved by a few pixels, so that networks do not learn them by heart.
 """
 
 import functools
@@ -32,13 +33,14 @@ class Digits(NamedTuple):
     counts: Int[Tensor, "10"]
 
 
-def check(universe: int, digits: int, folder: str | None, split: str) -> None:
+def check(universe: int, digits: int, folder: str | None, split: str, shift: int) -> None:
     """Whether numbers below `universe` have so many digits, and there are images of all.
 
     A folder that is named by a variable, such as $MNIST, is looked at now only if that is set.
     """
     arguments.integer("digits", digits, 1)
     arguments.choice("split", split, tuple(SPLITS))
+    arguments.integer("shift", shift, 0)
     if universe > 10**digits:
         raise ValueError(f"universe must be at most {10**digits}, as numbers have {digits} digits, got {universe}")
     if folder is None or "$" not in os.path.expandvars(folder):
@@ -46,14 +48,36 @@ def check(universe: int, digits: int, folder: str | None, split: str) -> None:
 
 
 def pictures(
-    numbers: Float[Tensor, "batch length"], digits: int, folder: str | None, split: Literal["train", "test"]
+    numbers: Float[Tensor, "batch length"],
+    digits: int,
+    folder: str | None,
+    split: Literal["train", "test"],
+    shift: int = 0,
 ) -> Float[Tensor, "batch length pixels"]:
-    """The digits of each number side by side, as one row of pixels after the other."""
+    """The digits of each number side by side, as one row of pixels after the other.
+
+    Images to train with are each moved by up to `shift` pixels, down or up and to a side; what enters is empty.
+    """
     known = handwritten(folder or SHIPPED, split, numbers.device)
     powers = 10 ** torch.arange(digits - 1, -1, -1, device=numbers.device)
     shown = numbers.long()[..., None] // powers % 10
-    rows = known.starts[shown] + choices(numbers.long(), digits) % known.counts[shown]
-    return known.images[rows].to(numbers.dtype).transpose(2, 3).flatten(2)
+    chosen = choices(numbers.long(), digits)
+    images = known.images[known.starts[shown] + chosen % known.counts[shown]].to(numbers.dtype)
+    images = moved(images, mixed(chosen + 1), shift) if shift and split == "train" else images
+    return images.transpose(2, 3).flatten(2)
+
+
+def moved(
+    images: Float[Tensor, "*shape height width"], words: Int[Tensor, "*shape"], shift: int
+) -> Float[Tensor, "*shape height width"]:
+    """Images moved by up to `shift` pixels along each side; how far is told by the halves of a word of 32 bits."""
+    for side, word in ((-2, words >> 16), (-1, words & 0xFFFF)):
+        size = images.shape[side]
+        far = (word % (2 * shift + 1) - shift)[..., None, None]
+        place = torch.arange(size, device=images.device).unsqueeze(-1 if side == -2 else 0) - far
+        inside = (place >= 0) & (place < size)
+        images = images.gather(side, place.clamp(0, size - 1).expand(images.shape)) * inside
+    return images
 
 
 def choices(numbers: Int[Tensor, "batch length"], digits: int) -> Int[Tensor, "batch length digits"]:

@@ -199,7 +199,8 @@ class NumberSearch(Search):
 
     A picture is `digits` handwritten digits side by side: those that ship with the project, or those of a `folder`
     with the files of MNIST, which a variable may name ("$MNIST"). Images of the `split` "test" are others than those of
-    "train". What is near is decided by the numbers: nobody tells a network.
+    "train", which are each moved by up to `shift` pixels. What is near is decided by the numbers: nobody tells a
+    network.
     """
 
     size: int = 50
@@ -208,13 +209,14 @@ class NumberSearch(Search):
     digits: int = 3
     folder: str | None = None
     split: Literal["train", "test"] = "train"
+    shift: int = 0
 
     def __post_init__(self) -> None:
         self.check_sizes()
         arguments.integer("universe", self.universe, 1)
         if self.size > self.universe:
             raise ValueError(f"size must be at most universe = {self.universe}: they differ, got {self.size}")
-        numerals.check(self.universe, self.digits, self.folder, self.split)
+        numerals.check(self.universe, self.digits, self.folder, self.split, self.shift)
 
     def places(
         self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
@@ -224,7 +226,7 @@ class NumberSearch(Search):
         return torch.cat((points, queries), 1)[..., None].to(dtype)
 
     def features(self, x: Float[Tensor, "batch length dim"]) -> Float[Tensor, "batch length inputs"]:
-        return numerals.pictures(x[..., 0], self.digits, self.folder, self.split)
+        return numerals.pictures(x[..., 0], self.digits, self.folder, self.split, self.shift)
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,8 @@ class NumberStream(Stream):
     """Networks see items as pictures of their numbers: `digits` handwritten digits, another image each time.
 
     They are those that ship with the project, or those of a `folder` with the files of MNIST, which a variable may name
-    ("$MNIST"); images of the `split` "test" are others than those of "train".
+    ("$MNIST"); images of the `split` "test" are others than those of "train", which are each moved by up to `shift`
+    pixels.
     """
 
     universe: int = 100
@@ -117,15 +118,16 @@ class NumberStream(Stream):
     digits: int = 3
     folder: str | None = None
     split: Literal["train", "test"] = "train"
+    shift: int = 0
 
     def __post_init__(self) -> None:
         self.check()
-        numerals.check(self.universe, self.digits, self.folder, self.split)
+        numerals.check(self.universe, self.digits, self.folder, self.split, self.shift)
 
     def encode(
         self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points"]
     ) -> Float[Tensor, "batch length inputs"]:
-        return numerals.pictures(x[..., 0], self.digits, self.folder, self.split)
+        return numerals.pictures(x[..., 0], self.digits, self.folder, self.split, self.shift)
 
 
 def seen_before(items: Tensor) -> Tensor:

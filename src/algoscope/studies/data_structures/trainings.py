@@ -83,10 +83,12 @@ def exactly(training: Training) -> Training:
 
 
 def for_longer(training: Training) -> Training:
-    """The same for twice the steps, in 32 bits: whether what is found would still change."""
-    once = training.settings
+    """The same for twice the steps at half the rate, in 32 bits: whether what is found would still change. At the whole
+    rate neighbors change places (docs/log.md).
+    """
+    once, rate = training.settings, training.learning_rate / 2
     twice = replace(once, steps=2 * once.steps, checkpoint_every=2 * once.checkpoint_every)
-    return exactly(replace(training, name=longer(training.name), settings=twice))
+    return exactly(replace(training, name=longer(training.name), settings=twice, learning_rate=rate))
 
 
 def ablations(name: str, of: Training, seeds: tuple[int, ...], rate: float) -> list[Training]:
@@ -118,16 +120,17 @@ def featured(training: Training) -> list[Training]:
 
 
 def pictures(
-    model: Index, settings: Mapping[str, Any], counting: Mapping[str, Any], images: str | None = None
+    model: Index, settings: Mapping[str, Any], counting: Mapping[str, Any], images: str | None = None, shift: int = 0
 ) -> list[Training]:
     """A search among numbers and a stream of them, both seen as pictures of three digits, at the published sizes.
 
-    Images are those of the folder that the variable `images` names, by default those that ship with the project.
+    Images are those of the folder that the variable `images` names, by default those that ship with the project; they
+    are moved by up to `shift` pixels.
     """
     folder, seen = f"${images}" if images else None, (MNIST_DIGITS[0], 3 * MNIST_DIGITS[1])
     seen = seen if images else height_and_width(3)
-    search = NumberSearch(50, queries=QUERIES, folder=folder), replace(model, picture=seen)
-    stream = NumberStream(100, 100, folder=folder), LearnedSketch(cells=16, picture=seen)
+    search = NumberSearch(50, queries=QUERIES, folder=folder, shift=shift), replace(model, picture=seen)
+    stream = NumberStream(100, 100, folder=folder, shift=shift), LearnedSketch(cells=16, picture=seen)
     named, needs = (mnist, images) if images else (str, "")
     made = one(named(NUMBERS), *search, **settings), one(named(HITTERS), *stream, **counting)
     return [replace(each, needs=needs) for each in made]
@@ -219,7 +222,9 @@ def paper() -> Sequence[Training | Case]:
     plane = folded(one(PLANE, square, six, 12_000, 2e-3, (0, 1, 2), 32), 1)
     sphere = folded(one(SPHERE, ball, six, 6_000, 1e-3, batch=32), 4)
     hashed = replace(AS_PUBLISHED, lookups=1, **SMALL)
-    search, stream = pictures(OF_OURS, {**seen, "steps": 20_000}, {**seen, "rate": 1e-3}, MNIST)
+    search, stream = pictures(
+        OF_OURS, {**seen, "steps": 30_000}, {**seen, "rate": 1e-3, "steps": 24_000}, MNIST, shift=2
+    )
     return (
         plane[0],
         exactly(one(HARD, hard, four_times, 20_000, 1e-2)),
@@ -271,6 +276,7 @@ def with_slots() -> Sequence[Training]:
     """
     free, fifty = replace(AS_PUBLISHED, lookups=2), UniformSearch(50, queries=QUERIES)
     first, asked = replace(free, slots=8, before="slots", octaves=5, **SMALL), replace(fifty, queries=64)
+    apart = replace(first, apart=True, width=64, hidden=1024)
     return (
         *(exactly(one(space(slots), fifty, replace(free, slots=slots), 40_000, 3e-3)) for slots in (0, 8, 32, 128)),
         *(
@@ -278,7 +284,7 @@ def with_slots() -> Sequence[Training]:
             for slots, rate in ((8, 1e-2), (32, 1e-2), (128, 5e-3))
         ),
         *(
-            exactly(one(slots_apart(slots), asked, replace(first, slots=slots, apart=True), 10_000, **BRISK))
+            exactly(one(slots_apart(slots), asked, replace(apart, slots=slots), 40_000, 5e-3, batch=32))
             for slots in (8, 32, 128)
         ),
     )
