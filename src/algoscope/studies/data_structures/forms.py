@@ -10,7 +10,7 @@ FORMS = {  # what the names of their claims end with, and how they are told
     PUBLISHED: ("-published", "a network for each look-up, the last of which answers, as published"),
 }
 LONGER = {
-    longer(run): (f"{FORMS[run][0]}-longer", f"{FORMS[run][1]}; twice the steps, in 32 bits")
+    longer(run): (f"{FORMS[run][0]}-longer", f"{FORMS[run][1]}; twice the steps, half the rate, in 32 bits")
     for run in (OURS, HASTY, WAVES)
 }
 HARD_FORMS = {HARD: ("", FORMS[OURS][1]), HARD_PUBLISHED: ("-published", FORMS[PUBLISHED][1])}

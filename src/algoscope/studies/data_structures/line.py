@@ -122,7 +122,8 @@ def _flat(run: str) -> Claim:
     suffix, form = FORMS[run]
     return Claim(
         f"flat{suffix}",
-        "Training for twice as long, in 32 bits, changes what is found by a point at most, at any look-up.",
+        "Training for twice as long, at half the rate and in 32 bits, changes what is found by a point at most, at any "
+        "look-up.",
         "ours",
         changes(longer(run), run, at_most=0.01),
         None,

@@ -276,7 +276,6 @@ def with_slots() -> Sequence[Training]:
     """
     free, fifty = replace(AS_PUBLISHED, lookups=2), UniformSearch(50, queries=QUERIES)
     first, asked = replace(free, slots=8, before="slots", octaves=5, **SMALL), replace(fifty, queries=64)
-    apart = replace(first, apart=True, width=64, hidden=1024)
     return (
         *(exactly(one(space(slots), fifty, replace(free, slots=slots), 40_000, 3e-3)) for slots in (0, 8, 32, 128)),
         *(
@@ -284,7 +283,7 @@ def with_slots() -> Sequence[Training]:
             for slots, rate in ((8, 1e-2), (32, 1e-2), (128, 5e-3))
         ),
         *(
-            exactly(one(slots_apart(slots), asked, replace(apart, slots=slots), 40_000, 5e-3, batch=32))
+            exactly(one(slots_apart(slots), asked, replace(first, slots=slots, apart=True), 10_000, **BRISK))
             for slots in (8, 32, 128)
         ),
     )
