@@ -10,7 +10,7 @@ from scipy import special
 from torch.func import functional_call
 
 from algoscope.models import Disentangled, Index, LearnedSketch
-from algoscope.models.index import IndexNetwork
+from algoscope.models.index import Asker, IndexNetwork
 from algoscope.models.index_parts import Look, Sort, by_point, compared, in_octaves, sorted_by
 from algoscope.tasks import HardSearch, LinearRegression, UniformSearch, ZipfStream
 from algoscope.training import Curriculum, Member, Settings, train
@@ -173,6 +173,26 @@ def test_look_ups_before_the_last_may_be_left_to_the_slots():
         Index(before="slots")
 
 
+def test_slots_may_be_in_favor_until_training_undoes_it():
+    """Much in favor, slots are all that is read before the last look-up; biases of points that are higher by as much
+    leave a network that favors none.
+    """
+    model = Index(lookups=3, slots=2, layers=1, heads=1, width=8, hidden=16)
+    tokens = battery.draw_tokens(200, battery.LENGTH)
+    networks = {favor: battery.scrambled(replace(model, favor=favor)) for favor in (0.0, 3.0, 1e4)}
+    read = {favor: network.run(tokens, network.stages)[1] for favor, network in networks.items()}
+    for stage, points in (("look-up 1", False), ("look-up 2", False), ("look-up 3", True)):
+        assert bool(read[0.0][stage][..., : battery.OUTPUTS].any())
+        assert bool(read[1e4][stage][..., : battery.OUTPUTS].any()) == points
+        assert bool(read[1e4][stage][..., battery.OUTPUTS :].any()) != points
+    for asker in networks[3.0].blocks[-3:]:
+        assert isinstance(asker, Asker)
+        asker.last.bias.data[: battery.OUTPUTS] += 3.0
+    noise = torch.rand(200, *networks[0.0].noise, generator=generator(), dtype=tokens.dtype)
+    outputs = [networks[favor](tokens, noise=noise) for favor in (0.0, 3.0)]
+    torch.testing.assert_close(outputs[0], outputs[1])
+
+
 @pytest.mark.parametrize("apart", [True, False])
 def test_slots_that_are_written_apart_leave_the_order_alone(apart):
     """The gradient of the order reaches nothing that writes slots, and theirs nothing that orders."""
@@ -217,7 +237,7 @@ def test_without_a_permutation_what_is_read_stands_for_the_nearest_point():
     assert torch.equal(states["order"][..., 0].long(), torch.cdist(points, slots).argmin(-1))
     with pytest.raises(ValueError, match="slots must be at least 1 where points are not permuted"):
         Index(permuted=False)
-    for idle in ({"folds": 1}, {"ordered": False}, {"before": "slots"}):
+    for idle in ({"folds": 1}, {"ordered": False}, {"before": "slots"}, {"favor": 1.0}):
         with pytest.raises(ValueError, match="must be as by default where points are not permuted"):
             Index(permuted=False, slots=4, **idle)  # pyright: ignore[reportArgumentType]
 
@@ -327,6 +347,9 @@ def test_tasks_of_several_scales_fit():
         ({"shared": 1}, "shared must be True or False, got 1"),
         ({"permuted": 0}, "permuted must be True or False, got 0"),
         ({"lookups": 1, "slots": 2, "before": "slots"}, "where there is one look-up, which answers"),
+        ({"favor": -1.0, "slots": 2}, "favor must be a finite number >= 0"),
+        ({"favor": 1.0}, "favor must be 0 where there are no slots"),
+        ({"favor": 1.0, "slots": 2, "before": "slots"}, "favor must be 0 where there are no slots, or no others"),
         ({"apart": True}, "apart must be False where there are not both slots and an order"),
         ({"apart": True, "slots": 2, "permuted": False}, "apart must be False where there are not both"),
     ],

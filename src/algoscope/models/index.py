@@ -45,7 +45,8 @@ class Index(Model):
     `address` says how a place is chosen: "all" gives each place a logit of its own and "pointer" compares a vector
     with one for each place, so that networks do not grow with the set. The answer is the "last" point looked up, or
     "any" of them; "each" is the same, but training counts what was found after each look-up, so that early ones matter.
-    Look-ups `before` the last read "all" places or "slots" alone, whose use is else learned late.
+    Look-ups `before` the last read "all" places or "slots" alone, whose use is else learned late; or they may read all,
+    but `favor` slots to begin with: the logits of points are lower by so much, which training can undo.
 
     A score begins as a nearly linear function of the point, and in many dimensions stays one: an order along a single
     direction. With `folds` the order is folded so many times: each halves all parts of the set once more, along another
@@ -82,6 +83,7 @@ class Index(Model):
     shared: bool = False
     answer: Literal["last", "any", "each"] = "last"
     before: Literal["all", "slots"] = "all"
+    favor: float = 0.0
     folds: int = 0
     octaves: int = 0
     apart: bool = False
@@ -109,6 +111,9 @@ class Index(Model):
             raise ValueError('before must be "all" where there are no slots, got "slots"')
         if self.before == "slots" and self.lookups == 1:
             raise ValueError('before must be "all" where there is one look-up, which answers, got "slots"')
+        arguments.number("favor", self.favor)
+        if self.favor and (not self.slots or self.before == "slots"):
+            raise ValueError("favor must be 0 where there are no slots, or no others are read before the last look-up")
         arguments.number("temperature", self.temperature, strict=True)
         arguments.number("softness", self.softness, strict=True)
         for name in ("shared", "noisy", "ordered", "adaptive", "permuted", "apart"):
@@ -117,8 +122,10 @@ class Index(Model):
             raise ValueError("apart must be False where there are not both slots and an order")
         if not self.permuted and not self.slots:
             raise ValueError("slots must be at least 1 where points are not permuted: they are all that is stored")
-        if not self.permuted and (self.folds or not self.ordered or self.before != "all"):
-            raise ValueError("folds, ordered and before must be as by default where points are not permuted: no order")
+        if not self.permuted and (self.folds or not self.ordered or self.before != "all" or self.favor):
+            raise ValueError(
+                "folds, ordered, before and favor must be as by default where points are not permuted: no order"
+            )
         check_picture(self.picture, self.features, self.channels)
         self.transformer()
 
@@ -181,7 +188,7 @@ class IndexNetwork(Network):
             draw_normal(asker.first.bias, 1 / math.sqrt(asker.first.in_features), generator)
         self.score, self.sort = Score(), Sort(model.softness)
         before = model.before if model.permuted else None
-        self.visit = Visit(points, Look(model.temperature, model.noisy), before, model.octaves)
+        self.visit = Visit(points, Look(model.temperature, model.noisy), before, model.favor, model.octaves)
         self.answer, self.scored = Answer(points, model.answer), model.lookups if model.answer == "each" else 1
         self.columns = [model.lookups, seen, *[entry] * (model.lookups - 1) * model.adaptive]  # of a shared network
         self.noise = (model.lookups, queries, places)

@@ -98,12 +98,12 @@ class Visit(nn.Module):
     Returns the logarithms of the weights of places; what the next look-ups see of it: a place, what was read there,
     and how it compares with the query; and the weights by point where `places` are given, or `known` points that what
     is read may stand for. What is `barred` is added to the logits. The last look-up is among the points, and those
-    `before` among "all" places or "slots" alone; None says that there are no others.
+    `before` among "all" places, of which slots are in `favor`, or "slots" alone; None says that there are no others.
     """
 
-    def __init__(self, points: int, look: Look, before: str | None, octaves: int) -> None:
+    def __init__(self, points: int, look: Look, before: str | None, favor: float, octaves: int) -> None:
         super().__init__()
-        self.points, self.look, self.before, self.octaves = points, look, before, octaves
+        self.points, self.look, self.before, self.favor, self.octaves = points, look, before, favor, octaves
 
     def forward(
         self,
@@ -125,6 +125,8 @@ class Visit(nn.Module):
             logits = torch.cat((points, torch.full_like(slots, NEVER)), -1)
         elif self.before == "slots":
             logits = torch.cat((torch.full_like(points, NEVER), slots), -1)
+        elif self.favor:
+            logits = torch.cat((points - self.favor, slots), -1)
         weights, value = self.look(logits if barred is None else logits + barred, stored, noise)
         found = weights if places is None else by_point(weights, places, soft)
         found = found if known is None else standing_for(value, known, hard=noise is None)

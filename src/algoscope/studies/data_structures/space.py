@@ -20,7 +20,7 @@ SPACE = (
         for run, suffix, form in (
             (space, "", ""),
             (slots_first, "-read-first", f"; the first reads a slot; {AS_WAVES}"),
-            (slots_apart, "-apart", f"; the first reads a slot, written by a transformer of its own; {AS_WAVES}"),
+            (slots_apart, "-apart", f"; fresh ones favor slots, which a transformer of its own writes; {AS_WAVES}"),
         )
         for slots in ((0, 8, 32, 128) if run is space else (8, 32, 128))
     ),
