@@ -179,12 +179,12 @@ def test_slots_may_be_in_favor_until_training_undoes_it():
     """
     model = Index(lookups=3, slots=2, layers=1, heads=1, width=8, hidden=16)
     tokens = battery.draw_tokens(200, battery.LENGTH)
-    networks = {favor: battery.scrambled(replace(model, favor=favor)) for favor in (0.0, 3.0, 1e4)}
+    networks = {favor: battery.scrambled(replace(model, favor=favor)) for favor in (0.0, 3.0, 100.0)}
     read = {favor: network.run(tokens, network.stages)[1] for favor, network in networks.items()}
     for stage, points in (("look-up 1", False), ("look-up 2", False), ("look-up 3", True)):
         assert bool(read[0.0][stage][..., : battery.OUTPUTS].any())
-        assert bool(read[1e4][stage][..., : battery.OUTPUTS].any()) == points
-        assert bool(read[1e4][stage][..., battery.OUTPUTS :].any()) != points
+        assert bool(read[100.0][stage][..., : battery.OUTPUTS].any()) == points
+        assert bool(read[100.0][stage][..., battery.OUTPUTS :].any()) != points
     for asker in networks[3.0].blocks[-3:]:
         assert isinstance(asker, Asker)
         asker.last.bias.data[: battery.OUTPUTS] += 3.0
@@ -252,6 +252,37 @@ def test_without_adaptive_queries_look_ups_do_not_depend_on_what_was_read():
         read = network.run(tokens, [stage])[1][stage].argmax(-1)
         places = scores.argsort(-1).gather(1, read)
         assert len(places.unique()) == 1
+
+
+@pytest.mark.parametrize(("progress", "temperature"), [(0.0, 2.0), (0.3, 2.0), (0.6, 1.0), (0.9, 0.5), (1.0, 0.5)])
+def test_look_ups_before_the_last_become_colder(progress, temperature):
+    """By equal factors from .3 to .9 of the training; the last one, and hard ones, do not change."""
+    model = Index(lookups=3, layers=1, heads=1, width=8, hidden=16, coldest=0.5)
+    tokens = battery.draw_tokens(5, battery.LENGTH)
+    network, other = battery.scrambled(model), battery.scrambled(replace(model, temperature=temperature, coldest=None))
+    noise = torch.rand(5, *network.noise, generator=generator(), dtype=tokens.dtype)
+    outputs, states = network.run(tokens, network.stages, noise, torch.tensor(progress, dtype=tokens.dtype))
+    colder, known = other.run(tokens, network.stages, noise)
+    for stage in ("look-up 1", "look-up 2"):
+        torch.testing.assert_close(states[stage], known[stage])
+    torch.testing.assert_close(states["look-up 3"], (known["look-up 3"].log() * temperature / 2).softmax(-1))
+    torch.testing.assert_close(outputs, (colder * temperature / 2).log_softmax(-1))
+    assert torch.equal(network(tokens), other(tokens))
+    assert (network.paced, other.paced) == (True, False)
+
+
+def test_training_tells_the_network_how_much_of_it_is_over():
+    """Up to the third part of it a cooled network trains as others do, and from then on otherwise."""
+    losses = []
+    for coldest in (None, 0.1):
+        settings = Settings(steps=20, batch=8, precision="fp64", curriculum=None, log_every=20)
+        population = Population(replace(SMALL, coldest=coldest), [Member(UniformSearch(5), 0, 1e-2)], settings, CPU)
+        for _ in range(20):
+            population.step()
+        losses.append(population.state.losses[:, 0])
+    equal = (losses[0] == losses[1]).tolist()
+    assert equal[:7] == [True] * 7
+    assert equal[7:] == [False] * 13
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -343,13 +374,17 @@ def test_tasks_of_several_scales_fit():
         ({"address": "each"}, "address must be one of 'all', 'pointer', got 'each'"),
         ({"answer": "first"}, "answer must be one of 'last', 'any', 'each', got 'first'"),
         ({"temperature": 0.0}, "temperature must be a finite number > 0"),
+        ({"coldest": 0.0}, "coldest must be a finite number > 0"),
+        ({"coldest": 3.0}, "coldest must be at most temperature = 2.0, got 3.0"),
         ({"softness": -1.0}, "softness must be a finite number > 0"),
         ({"shared": 1}, "shared must be True or False, got 1"),
         ({"permuted": 0}, "permuted must be True or False, got 0"),
         ({"lookups": 1, "slots": 2, "before": "slots"}, "where there is one look-up, which answers"),
         ({"favor": -1.0, "slots": 2}, "favor must be a finite number >= 0"),
         ({"favor": 1.0}, "favor must be 0 where there are no slots"),
-        ({"favor": 1.0, "slots": 2, "before": "slots"}, "favor must be 0 where there are no slots, or no others"),
+        ({"favor": 1.0, "slots": 2, "before": "slots"}, "favor must be 0 where there are no slots, or nothing else"),
+        ({"favor": 1.0, "slots": 2, "lookups": 1}, "favor must be 0 where there are no slots, or nothing else"),
+        ({"favor": 101.0, "slots": 2}, "favor must be at most 100, got 101"),
         ({"apart": True}, "apart must be False where there are not both slots and an order"),
         ({"apart": True, "slots": 2, "permuted": False}, "apart must be False where there are not both"),
     ],

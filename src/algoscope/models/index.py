@@ -21,6 +21,7 @@ from algoscope.models.index_parts import (
     Score,
     Sort,
     Visit,
+    cooled,
     in_octaves,
     nearest_places,
     of_each,
@@ -33,6 +34,7 @@ from algoscope.models.transformer import Block, Transformer, added
 ADDRESSES = ("all", "pointer")
 ANSWERS = ("last", "any", "each")
 BEFORE = ("all", "slots")
+MOST_FAVOR = 100.0  # far above what noise adds, and far below what bars a place
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class Index(Model):
 
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up
-    may answer none goes where another has been.
+    may answer none goes where another has been. Soft look-ups can read several places at once, which hard ones cannot:
+    so those before the last may be cooled in training, down to the temperature `coldest`.
 
     Tokens that are pictures, of the height and width `picture`, first become `features` by an encoder whose first
     convolution has `channels`: these are all that is stored, asked and compared.
@@ -88,6 +91,7 @@ class Index(Model):
     octaves: int = 0
     apart: bool = False
     temperature: float = 2.0
+    coldest: float | None = None
     softness: float = 0.1
     noisy: bool = True
     ordered: bool = True
@@ -112,9 +116,17 @@ class Index(Model):
         if self.before == "slots" and self.lookups == 1:
             raise ValueError('before must be "all" where there is one look-up, which answers, got "slots"')
         arguments.number("favor", self.favor)
-        if self.favor and (not self.slots or self.before == "slots"):
-            raise ValueError("favor must be 0 where there are no slots, or no others are read before the last look-up")
+        if self.favor and (not self.slots or self.before == "slots" or self.lookups == 1):
+            raise ValueError(
+                "favor must be 0 where there are no slots, or nothing else is read before the last look-up"
+            )
+        if self.favor > MOST_FAVOR:
+            raise ValueError(f"favor must be at most {MOST_FAVOR:g}, got {self.favor:g}")
         arguments.number("temperature", self.temperature, strict=True)
+        if self.coldest is not None:
+            arguments.number("coldest", self.coldest, strict=True)
+            if self.coldest > self.temperature:
+                raise ValueError(f"coldest must be at most temperature = {self.temperature}, got {self.coldest}")
         arguments.number("softness", self.softness, strict=True)
         for name in ("shared", "noisy", "ordered", "adaptive", "permuted", "apart"):
             arguments.boolean(name, getattr(self, name))
@@ -191,7 +203,7 @@ class IndexNetwork(Network):
         self.visit = Visit(points, Look(model.temperature, model.noisy), before, model.favor, model.octaves)
         self.answer, self.scored = Answer(points, model.answer), model.lookups if model.answer == "each" else 1
         self.columns = [model.lookups, seen, *[entry] * (model.lookups - 1) * model.adaptive]  # of a shared network
-        self.noise = (model.lookups, queries, places)
+        self.noise, self.paced = (model.lookups, queries, places), model.coldest is not None
         pictures, extra = ("features",) if self.encoder else (), ("slots",) if model.slots else ()
         self.stages = (*pictures, "order", *extra, *(f"look-up {m + 1}" for m in range(model.lookups)))
 
@@ -200,19 +212,21 @@ class IndexNetwork(Network):
         tokens: Float[Tensor, "*batch length inputs"],
         keep: Collection[str] = (),
         noise: Float[Tensor, "*batch lookups queries places"] | None = None,
+        progress: Float[Tensor, ""] | None = None,
     ) -> tuple[Float[Tensor, "*batch queries outputs"], dict[str, Tensor]]:
-        weights, kept = self._read(tokens, keep, noise)
+        weights, kept = self._read(tokens, keep, noise, progress)
         return self.answer(*weights)[-1], kept
 
     def answers(
         self,
         tokens: Float[Tensor, "*batch length inputs"],
         noise: Float[Tensor, "*batch lookups queries places"] | None = None,
+        progress: Float[Tensor, ""] | None = None,
     ) -> Float[Tensor, "scored *batch queries outputs"]:
-        return torch.stack(self.answer(*self._read(tokens, (), noise)[0]))
+        return torch.stack(self.answer(*self._read(tokens, (), noise, progress)[0]))
 
     def _read(
-        self, tokens: Tensor, keep: Collection[str], noise: Tensor | None
+        self, tokens: Tensor, keep: Collection[str], noise: Tensor | None, progress: Tensor | None
     ) -> tuple[list[Float[Tensor, "*batch queries places"]], dict[str, Tensor]]:
         """How each look-up weighs points and slots, and what is to be kept."""
         if tokens.shape[-2] <= self.points:
@@ -228,7 +242,9 @@ class IndexNetwork(Network):
             stored, known = torch.cat((sorted_by(points, order, soft), slots), -2), (order.argsort(-1), soft)
         else:
             stored, known = slots, (None, None, points)
-        for m, looked_up in enumerate(self.lookups(queries, stored, noise, *known)):
+        warm, coldest = self.model.temperature, self.model.coldest
+        temperature = None if coldest is None or progress is None else cooled(progress, warm, coldest)
+        for m, looked_up in enumerate(self.lookups(queries, stored, noise, *known, temperature=temperature)):
             weights.append(looked_up)
             if self.stages[m - self.model.lookups] in keep:
                 kept[self.stages[m - self.model.lookups]] = weights[-1].exp()
@@ -264,9 +280,10 @@ class IndexNetwork(Network):
         places: Int[Tensor, "*batch points"] | None = None,
         soft: Float[Tensor, "*batch points points"] | None = None,
         points: Float[Tensor, "*batch points inputs"] | None = None,
+        temperature: Float[Tensor, ""] | None = None,
     ) -> Iterator[Float[Tensor, "*batch queries places"]]:
         """The logarithms of how each look-up weighs what is stored: by place; by point if their `places` are given, or
-        `points` for which what is read may stand.
+        `points` for which what is read may stand. Those before the last are at the `temperature`, if one is given.
 
         A network for one look-up sees the query and all that was read. One that is shared is also told which look-up it
         is, and what its first layer makes of each read is added to what it made of those before.
@@ -282,7 +299,7 @@ class IndexNetwork(Network):
             own = None if noise is None else noise[..., m, :, :]
             logits = asker(seen, *told[m])
             weights, entry, found = self.visit(
-                logits, queries, stored, own, barred, places, soft, points, self.directory, last
+                logits, queries, stored, own, barred, places, soft, points, self.directory, last, temperature
             )
             yield found
             barred = None if barred is None else barred + BARRED * weights.exp()

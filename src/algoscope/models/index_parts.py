@@ -15,6 +15,7 @@ BARRED = -1e4  # far below every logit, but not so far that 32 bits lose what is
 FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
 STEEP, SPREAD = 20.0, 3.0  # of a fold; of scores that are folded, so that they are as far apart as others
 SAME = 1e-6  # a variance so small is that of points that are all the same
+COOLING = 0.3, 0.9  # shares of the training between which look-ups become colder
 FINE = 1000.0  # differences from one part in so many on are seen on a logarithmic scale
 
 
@@ -87,8 +88,9 @@ class Look(nn.Module):
         logits: Float[Tensor, "*batch queries places"],
         stored: Float[Tensor, "*batch places inputs"],
         noise: Float[Tensor, "*batch queries places"] | None,
+        temperature: Float[Tensor, ""] | None = None,
     ) -> tuple[Float[Tensor, "*batch queries places"], Float[Tensor, "*batch queries inputs"]]:
-        weights = weigh(logits, noise, self.temperature, self.noisy)
+        weights = weigh(logits, noise, self.temperature if temperature is None else temperature, self.noisy)
         return weights, (weights.exp()[..., None] * stored[..., None, :, :]).sum(-2)
 
 
@@ -99,6 +101,7 @@ class Visit(nn.Module):
     and how it compares with the query; and the weights by point where `places` are given, or `known` points that what
     is read may stand for. What is `barred` is added to the logits. The last look-up is among the points, and those
     `before` among "all" places, of which slots are in `favor`, or "slots" alone; None says that there are no others.
+    These are at the `temperature`, if one is given.
     """
 
     def __init__(self, points: int, look: Look, before: str | None, favor: float, octaves: int) -> None:
@@ -117,6 +120,7 @@ class Visit(nn.Module):
         known: Float[Tensor, "*batch points inputs"] | None,
         directory: Float[Tensor, "*members places size"] | None,
         last: bool,
+        temperature: Float[Tensor, ""] | None = None,
     ) -> tuple[Tensor, Float[Tensor, "*batch queries entry"] | None, Float[Tensor, "*batch queries told"]]:
         if directory is not None:
             logits = of_each(logits, directory.mT) / math.sqrt(directory.shape[-1])
@@ -127,7 +131,8 @@ class Visit(nn.Module):
             logits = torch.cat((torch.full_like(points, NEVER), slots), -1)
         elif self.favor:
             logits = torch.cat((points - self.favor, slots), -1)
-        weights, value = self.look(logits if barred is None else logits + barred, stored, noise)
+        logits = logits if barred is None else logits + barred
+        weights, value = self.look(logits, stored, noise, None if last else temperature)
         found = weights if places is None else by_point(weights, places, soft)
         found = found if known is None else standing_for(value, known, hard=noise is None)
         if last:
@@ -155,7 +160,7 @@ class Answer(nn.Module):
 def weigh(
     logits: Float[Tensor, "*shape places"],
     noise: Float[Tensor, "*shape places"] | None,
-    temperature: float,
+    temperature: float | Tensor,
     noisy: bool,
 ) -> Float[Tensor, "*shape places"]:
     """Logarithms of the weights of places: without noise all of it on one; else softly, with Gumbel noise."""
@@ -163,6 +168,12 @@ def weigh(
         return largest_alone(logits)
     gumbel = -(-noise.clamp(min=TINY).log()).clamp(min=TINY).log() if noisy else 0.0
     return ((logits + gumbel) / temperature).log_softmax(-1)
+
+
+def cooled(progress: Float[Tensor, ""], warm: float, coldest: float) -> Float[Tensor, ""]:
+    """The temperature after a share of the training: warm at first, then falling by equal factors to the coldest."""
+    begin, end = COOLING
+    return warm * (coldest / warm) ** ((progress - begin) / (end - begin)).clamp(0, 1)
 
 
 def largest_alone(logits: Float[Tensor, "*shape places"]) -> Float[Tensor, "*shape places"]:

@@ -37,6 +37,7 @@ class Network(nn.Module, ABC):
     ends: tuple[str, ...] = ()  # its methods before and after the blocks, each compiled as a whole
     places: Mapping[str, Place] = MappingProxyType({})  # of its stream, by name, where they are known
     noise: tuple[int, ...] = ()  # shape of the uniform numbers that a sequence takes in training; without them it tests
+    paced: bool = False  # whether it takes `progress`, too, in training: how much of that is over, from 0 to 1
     scored: int = 1  # how many answers training counts: more than one where a network answers again and again
     side_by_side: bool = True  # whether parameters may carry a leading axis of members; if not, members take turns
     once: bool = False  # whether a pass uses each of its parameters once: gradients of weights may then come late
@@ -50,8 +51,8 @@ class Network(nn.Module, ABC):
     def forward(
         self, tokens: Float[Tensor, "*batch length inputs"], every: bool = False, **given: Any
     ) -> Float[Tensor, "*scored answers outputs"]:
-        """`given` is `noise`, for a network that takes it, in training, or `asked`. With `every`, all answers that
-        count.
+        """`given` is `noise` and `progress`, for a network that takes them, in training, or `asked`. With `every`, all
+        answers that count.
         """
         return self.answers(tokens, **given) if every else self.run(tokens, **given)[0]
 

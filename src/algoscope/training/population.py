@@ -122,6 +122,8 @@ class Population:
     def _output(self, weights: Sequence[Tensor], tokens: Tensor, noise: Tensor | None) -> Tensor:
         """The forward pass: the network is handed its weights, unless it has them, and called."""
         given = self.given if noise is None else {**self.given, "noise": noise}
+        if self.network.paced:
+            given = {**given, "progress": self.state.step / self.settings.steps}
         if weights is not self.placed:  # what functional_call does, without taking them out again
             for (parameters, name), tensor in zip(self.holders, self.layout.tensors(weights).values(), strict=True):
                 parameters[name] = tensor

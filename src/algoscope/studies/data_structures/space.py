@@ -5,7 +5,15 @@ from algoscope.studies.data_structures.findings import ahead_at_last, each, foun
 from algoscope.studies.data_structures.forms import AS_WAVES, FORMS, PAIRED
 from algoscope.studies.data_structures.published import value
 from algoscope.studies.data_structures.references import INTERPOLATION
-from algoscope.studies.data_structures.trainings import HALF, OURS, PUBLISHED, slots_apart, slots_first, space
+from algoscope.studies.data_structures.trainings import (
+    HALF,
+    OURS,
+    PUBLISHED,
+    slots_apart,
+    slots_favored,
+    slots_first,
+    space,
+)
 
 SPACE = (
     *(
@@ -20,7 +28,8 @@ SPACE = (
         for run, suffix, form in (
             (space, "", ""),
             (slots_first, "-read-first", f"; the first reads a slot; {AS_WAVES}"),
-            (slots_apart, "-apart", f"; fresh ones favor slots, which a transformer of its own writes; {AS_WAVES}"),
+            (slots_apart, "-apart", f"; the first reads a slot, written by a transformer of its own; {AS_WAVES}"),
+            (slots_favored, "-favored", f"; slots, written so, are in favor to begin with, reads cooled; {AS_WAVES}"),
         )
         for slots in ((0, 8, 32, 128) if run is space else (8, 32, 128))
     ),
