@@ -10,7 +10,7 @@ from browsing import opened
 from algoscope import runs
 from algoscope.algorithms import BinarySearch, CountMin, InterpolationSearch, KDTree
 from algoscope.matching import found as has_found
-from algoscope.models import LearnedSketch
+from algoscope.models import Index, LearnedSketch
 from algoscope.reading import in_place, lookups, order
 from algoscope.report.charts import LACKING
 from algoscope.studies import study
@@ -40,7 +40,16 @@ from algoscope.studies.data_structures.references import (
     searches,
 )
 from algoscope.studies.data_structures.streams import SEEDS, measure_stream
-from algoscope.studies.data_structures.trainings import HASTY, OURS, RUNS, WAVES, longer, space
+from algoscope.studies.data_structures.trainings import (
+    HASTY,
+    OURS,
+    RUNS,
+    WAVES,
+    longer,
+    slots_apart,
+    slots_favored,
+    space,
+)
 from algoscope.studies.study import Training
 from algoscope.tasks import HardSearch, SphereSearch, UniformSearch, ZipfSearch, ZipfStream
 from algoscope.trace import Trace
@@ -271,6 +280,15 @@ def test_what_is_trained_for_longer_is_the_same_but_for_steps_rate_and_precision
         assert replace(twice.settings, steps=1, checkpoint_every=100, precision="auto") == same
         assert twice.learning_rate == once.learning_rate / 2
         assert replace(twice, name=name, settings=once.settings, learning_rate=once.learning_rate) == once
+
+
+def test_slots_in_favor_differ_in_how_they_are_read_alone():
+    plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
+    for slots in (8, 32, 128):
+        apart, favored = plans[slots_apart(slots)], plans[slots_favored(slots)]
+        assert isinstance(apart.model, Index)
+        free = replace(apart.model, before="all", favor=6.0, coldest=0.25)
+        assert replace(apart, name=favored.name, model=free) == favored
 
 
 def test_findings_follow_from_the_numbers():

@@ -1,5 +1,7 @@
 """What is measured of pictures of numbers and of a single look-up, where the answer is known."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -16,7 +18,8 @@ from algoscope.studies.data_structures.probe import probed
 from algoscope.studies.data_structures.published import numbers as published
 from algoscope.studies.data_structures.references import MODEL, RANGES, UNTRAINED, searches
 from algoscope.studies.data_structures.streams import IMAGES, measure_stream
-from algoscope.studies.data_structures.trainings import HITTERS, NUMBERS, PROBE, mnist, one
+from algoscope.studies.data_structures.trainings import HITTERS, NUMBERS, PROBE, four, mnist, one
+from algoscope.studies.study import Training
 from algoscope.tasks import NumberSearch, NumberStream, SphereSearch, UniformSearch
 
 TASK = NumberSearch(8, 20, queries=3, digits=2)
@@ -134,6 +137,12 @@ def test_the_probe_finds_the_plane_that_decides():
 def test_runs_of_pictures_are_at_the_published_sizes():
     runs = {run.name: run for run in study.find("data-structures").runs["paper"]}
     assert {NUMBERS, HITTERS, PROBE} <= set(runs)
+    tasks = {name: run.task for name, run in runs.items() if isinstance(run, Training)}
+    mnist_files, known = {"folder": "$ALGOSCOPE_MNIST", "shift": 2}, NumberStream(100, 100)
+    assert (tasks[HITTERS], tasks[mnist(HITTERS)]) == (known, replace(known, **mnist_files))
+    known = NumberSearch(50, 200, queries=16)
+    assert (tasks[NUMBERS], tasks[mnist(NUMBERS)]) == (known, replace(known, **mnist_files))
+    assert tasks[four(mnist(NUMBERS))] == tasks[mnist(NUMBERS)]
     names = {number.run for number in published()}
     assert {mnist(NUMBERS), mnist(HITTERS)} <= names
     ids = [claim.id for claim in CLAIMS]

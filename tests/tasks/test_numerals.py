@@ -186,6 +186,7 @@ def test_broken_archives_are_named(folder):
         ({"universe": 1001}, "universe must be at most 1000, as numbers have 3 digits, got 1001"),
         ({"digits": 0}, "digits must be an integer >= 1"),
         ({"shift": -1}, "shift must be an integer >= 0"),
+        ({"shift": 8}, "shift must be less than the sides of images, 8 x 8, got 8"),
         ({"split": "validation"}, "split must be one of 'train', 'test'"),
         ({"folder": "nowhere"}, "there is none in 'nowhere'"),
     ],

@@ -44,7 +44,9 @@ def check(universe: int, digits: int, folder: str | None, split: str, shift: int
     if universe > 10**digits:
         raise ValueError(f"universe must be at most {10**digits}, as numbers have {digits} digits, got {universe}")
     if folder is None or "$" not in os.path.expandvars(folder):
-        handwritten(folder or SHIPPED, split, torch.device("cpu"))
+        height, width = handwritten(folder or SHIPPED, split, torch.device("cpu")).images.shape[1:]
+        if shift >= min(height, width):
+            raise ValueError(f"shift must be less than the sides of images, {height} x {width}, got {shift}")
 
 
 def pictures(
@@ -56,7 +58,7 @@ def pictures(
 ) -> Float[Tensor, "batch length pixels"]:
     """The digits of each number side by side, as one row of pixels after the other.
 
-    Images to train with are each moved by up to `shift` pixels, down or up and to a side; what enters is empty.
+    Images to train with are each moved by up to `shift` pixels, down or up and to a side; pixels that enter are 0.
     """
     known = handwritten(folder or SHIPPED, split, numbers.device)
     powers = 10 ** torch.arange(digits - 1, -1, -1, device=numbers.device)

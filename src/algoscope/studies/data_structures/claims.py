@@ -231,8 +231,8 @@ OTHERS = (
         "text on ablations, by squared error",
         if_learned(loses(OURS, UNPERMUTED), f"{OURS}, {UNPERMUTED}"),
         None,
-        "found after the last look-up: what is read from a vector stands for the point nearest to it; undecided where "
-        "training has found nothing",
+        "found after the last look-up: what is read from a vector stands for the point nearest to it; at a rate of "
+        "its own, since it diverges at that of the others; undecided where training has found nothing",
     ),
     Claim(
         "haste-pays",

@@ -89,7 +89,7 @@ def exactly(training: Training) -> Training:
 
 def for_longer(training: Training) -> Training:
     """The same for twice the steps at half the rate, in 32 bits: whether what is found would still change. At the whole
-    rate neighbors change places (docs/log.md).
+    rate more neighbors changed places in one seed of six (docs/log.md).
     """
     once, rate = training.settings, training.learning_rate / 2
     twice = replace(once, steps=2 * once.steps, checkpoint_every=2 * once.checkpoint_every)
@@ -129,8 +129,8 @@ def pictures(
 ) -> list[Training]:
     """A search among numbers and a stream of them, both seen as pictures of three digits, at the published sizes.
 
-    Images are those of the folder that the variable `images` names, by default those that ship with the project; they
-    are moved by up to `shift` pixels.
+    Images are those of the folder that the variable `images` names, by default those that ship with the project; those
+    to train with are moved by up to `shift` pixels.
     """
     folder, seen = f"${images}" if images else None, (MNIST_DIGITS[0], 3 * MNIST_DIGITS[1])
     seen = seen if images else height_and_width(3)
