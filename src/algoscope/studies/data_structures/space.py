@@ -23,15 +23,15 @@ SPACE = (
             "Table 2",
             each(found_at_last, run(slots), points=50, at_least=value(space(slots)) - 0.02),
             value(space(slots)),
-            f"50 points in 2 look-ups; {FORMS[PUBLISHED][1]}{form}",
+            f"50 points in 2 look-ups; {FORMS[PUBLISHED][1]}{form}{f'; {AS_WAVES}' if form else ''}",
         )
-        for run, suffix, form in (
-            (space, "", ""),
-            (slots_first, "-read-first", f"; the first reads a slot; {AS_WAVES}"),
-            (slots_apart, "-apart", f"; the first reads a slot, written by a transformer of its own; {AS_WAVES}"),
-            (slots_favored, "-favored", f"; slots, written so, are in favor to begin with, reads cooled; {AS_WAVES}"),
+        for run, suffix, form, sizes in (
+            (space, "", "", (0, 8, 32, 128)),
+            (slots_first, "-read-first", "; the first reads a slot", (8, 32, 128)),
+            (slots_apart, "-apart", "; the first reads a slot, written by a transformer of its own", (8, 32, 128)),
+            (slots_favored, "-favored", "; a transformer writes slots, which are in favor at first; cooled", (8,)),
         )
-        for slots in ((0, 8, 32, 128) if run is space else (8, 32, 128))
+        for slots in sizes
     ),
     Claim(
         "space-helps",
