@@ -6,12 +6,10 @@ import battery
 import numpy as np
 import pytest
 import torch
-from scipy import special
 from torch.func import functional_call
 
 from algoscope.models import Disentangled, Index, LearnedSketch
 from algoscope.models.index import Asker, IndexNetwork
-from algoscope.models.index_parts import Look, Sort, by_point, compared, in_octaves, sorted_by
 from algoscope.tasks import HardSearch, LinearRegression, UniformSearch, ZipfStream
 from algoscope.training import Curriculum, Member, Settings, train
 from algoscope.training.population import Population
@@ -35,94 +33,12 @@ def test_stages_are_the_order_the_slots_and_the_look_ups():
     assert battery.build(Index(1, 2, 1, 1, 4, 8)).stages == ("order", "slots", "look-up 1")
 
 
-@pytest.mark.parametrize("points", [1, 2, 9])
-def test_sorting_keeps_the_points_as_they_are_and_has_a_gradient(points):
-    scores = torch.randn(3, points, generator=generator(), dtype=torch.float64).requires_grad_()
-    values = torch.randn(3, points, 2, generator=generator(1), dtype=torch.float64)
-    order, soft = Sort(0.5)(scores, True)
-    assert torch.equal(order, scores.argsort(-1))
-    stored = sorted_by(values, order, soft)
-    assert torch.equal(stored.detach(), values.gather(1, order[..., None].expand(-1, -1, 2)))
-    assert torch.equal(stored.detach(), sorted_by(values, *Sort(0.5)(scores, False)))
-    stored[:, 0].sum().backward()
-    assert scores.grad is not None
-    assert bool(scores.grad.any()) == (points > 1)
-
-
-def test_the_soft_sort_is_the_softmax_of_distances_and_hardens():
-    scores = torch.randn(4, 6, generator=generator(), dtype=torch.float64)
-    order, soft = Sort(0.3)(scores, True)
-    ranked = np.sort(scores.numpy())
-    expected = special.softmax(-np.abs(ranked[:, :, None] - scores.numpy()[:, None, :]) / 0.3, axis=-1)
-    np.testing.assert_allclose(soft, expected, rtol=1e-12)
-    hard = torch.nn.functional.one_hot(order, 6).double()
-    torch.testing.assert_close(Sort(1e-6)(scores, True)[1], hard)
-
-
-def test_weights_of_places_become_weights_of_points():
-    scores = torch.randn(5, 7, generator=generator(), dtype=torch.float64)
-    order, soft = Sort(0.1)(scores, True)
-    weights = torch.randn(5, 3, 9, generator=generator(1), dtype=torch.float64).log_softmax(-1)  # and of two slots
-    found = by_point(weights, order.argsort(-1), soft)
-    for b in range(5):
-        for place, point in enumerate(order[b].tolist()):
-            assert torch.equal(found[b, :, point], weights[b, :, place])
-    assert torch.equal(found[..., 7:], weights[..., 7:])
-
-
-def test_noisy_look_ups_are_samples_of_the_softmax():
-    """The place with the most weight is drawn with the chances of the softmax, whatever the temperature (Gumbel)."""
-    logits = torch.tensor([0.0, 1.0, -1.0, 2.0], dtype=torch.float64).expand(40_000, 1, 4)
-    noise = torch.rand(40_000, 1, 4, generator=generator(), dtype=torch.float64)
-    stored = torch.randn(40_000, 4, 2, generator=generator(1), dtype=torch.float64)
-    weights, values = Look(2.0, True)(logits, stored, noise)
-    torch.testing.assert_close(values, weights.exp() @ stored)
-    shares = torch.bincount(weights.argmax(-1).flatten(), minlength=4).double() / 40_000
-    torch.testing.assert_close(shares, logits[0, 0].softmax(-1), rtol=0, atol=0.01)
-    plain, _ = Look(2.0, False)(logits, stored, noise)
-    torch.testing.assert_close(plain, (logits / 2).log_softmax(-1))
-
-
-def test_hard_look_ups_read_exactly_what_is_stored():
-    logits = torch.randn(6, 2, 5, generator=generator())
-    stored = torch.randn(6, 5, 3, generator=generator(1))
-    weights, values = Look(2.0, True)(logits, stored, None)
-    assert torch.equal(weights.exp(), torch.nn.functional.one_hot(logits.argmax(-1), 5).float())
-    assert torch.equal(values, stored.gather(1, logits.argmax(-1)[..., None].expand(-1, -1, 3)))
-
-
-def test_queries_are_seen_in_octaves():
-    numbers = torch.rand(4, 3, 2, generator=generator(), dtype=torch.float64) * 2 - 1
-    seen = in_octaves(numbers, 3).numpy()
-    np.testing.assert_array_equal(seen[..., :2], numbers)
-    turns = np.exp(1j * np.pi * np.multiply.outer(2.0 ** np.arange(3), numbers.numpy()))  # [octave, ..., coordinate]
-    waves = np.stack([np.imag(turns), np.real(turns)], 1)  # [octave, sine or cosine, ..., coordinate]
-    np.testing.assert_allclose(seen[..., 2:], np.moveaxis(waves, (0, 1), (2, 3)).reshape(4, 3, 12), atol=1e-12)
-    assert torch.equal(in_octaves(numbers, 0), numbers)
-
-
 def test_a_fresh_network_tells_queries_apart_by_more_than_their_sign():
     """A norm takes the length of what it is given: without biases all positive queries would be looked up alike."""
     network = Index(lookups=1, layers=1, heads=2, width=8, hidden=64).build(1, 40, 140, generator())
     queries = torch.linspace(0.01, 1, 100)[None, :, None]
     (weights,) = network.lookups(queries, torch.zeros(1, 40, 1), torch.full((1, 1, 100, 40), 0.5))
     assert float(weights.detach().std(1).max()) > 0.1
-
-
-def test_the_extremes_of_the_noise_are_finite():
-    logits, stored = torch.zeros(1, 1, 3), torch.ones(1, 3, 1)
-    for extreme in (0.0, 1 - 2**-24, 1.0):
-        weights, values = Look(2.0, True)(logits, stored, torch.full((1, 1, 3), extreme))
-        assert bool(weights.isfinite().all())
-        assert float(values) == pytest.approx(1.0)
-
-
-def test_comparisons_tell_sides_and_distances_of_all_sizes():
-    apart = torch.tensor([-2.0, -0.01, 0.0, 1e-4, 1.0])
-    seen = compared(torch.zeros(5), apart)
-    assert seen.sign().tolist() == apart.sign().tolist()
-    assert bool((seen.diff() > 0).all())
-    assert float(seen[-1]) == pytest.approx(1.0)
 
 
 def test_the_last_look_up_is_never_at_a_slot():

@@ -89,6 +89,26 @@ def test_images_to_train_with_are_moved(task):
     assert torch.equal(*(each.encode(prompts.x, prompts.y) for each in others))
 
 
+def test_how_far_an_image_is_moved_says_nothing_of_which_it_is_nor_of_where_it_stands(tmp_path):
+    """Five images of each digit, told apart by the gray of the one pixel in their middle that is not black."""
+    labels, grays = np.repeat(np.arange(10), 5), np.tile(51 * np.arange(1, 6), 10)
+    images = np.zeros((50, 9, 9))
+    images[:, 4, 4] = grays
+    for name, array in zip(NAMES, (images, labels, images, labels), strict=True):
+        (tmp_path / name).write_bytes(as_idx(array))
+    task = NumberSearch(size=30, queries=10, folder=str(tmp_path), shift=2)
+    tokens = [task.encode(prompts.x, prompts.y) for prompts in (task.sample(100, seed=seed) for seed in (0, 1))]
+    shown = [each.view(100, 40, 9, 3, 9).transpose(2, 3).reshape(-1, 81).max(-1) for each in tokens]
+    image, place = (shown[0].values * 5).round().long() - 1, shown[0].indices
+    down, right = place // 9 - 2, place % 9 - 2
+    for moved in (down, right, (down + right) % 5, (down - right) % 5):
+        table = np.histogram2d(image, moved, bins=(np.arange(6), np.arange(6)))[0]
+        assert table.sum() == 12_000
+        assert stats.chi2_contingency(table).pvalue > 1e-4
+    again = float((place == shown[1].indices).double().mean())  # at the same place of another batch
+    assert again == pytest.approx(1 / 25, abs=0.01)
+
+
 def test_every_image_is_as_likely():
     numbers = torch.randint(200, (400, 30), generator=torch.Generator().manual_seed(0))
     for options in (128, 131, 7):
