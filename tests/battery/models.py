@@ -50,6 +50,8 @@ INDEXES: list[Model] = [  # networks that store points and look them up
     Index(lookups=2, slots=1, layers=1, heads=2, width=8, hidden=16, folds=2, answer="any"),
     Index(lookups=2, slots=2, layers=1, heads=2, width=8, hidden=16, octaves=2, apart=True, before="slots"),
     Index(lookups=2, slots=2, layers=1, heads=2, width=8, hidden=16, shared=True, favor=2.0, coldest=0.5),
+    Index(lookups=3, slots=3, layers=1, heads=2, width=8, hidden=16, address="token", shared=True, answer="any"),
+    Index(lookups=2, slots=3, layers=1, heads=2, width=8, hidden=16, address="token", apart=True, before="slots"),
     Index(lookups=2, layers=0, heads=2, width=8, hidden=16, shared=True, adaptive=False, noisy=False, ordered=False),
     Index(lookups=2, slots=5, layers=1, heads=2, width=8, hidden=16, permuted=False, answer="any"),
     Index(lookups=2, layers=1, heads=2, width=8, hidden=16, picture=(8, 16), features=2, channels=4),

@@ -89,7 +89,9 @@ def test_look_ups_before_the_last_may_be_left_to_the_slots():
         Index(before="slots")
 
 
-@pytest.mark.parametrize("form", [{}, {"shared": True}, {"answer": "any"}, {"address": "pointer"}], ids=str)
+@pytest.mark.parametrize(
+    "form", [{}, {"shared": True}, {"answer": "any"}, {"address": "pointer"}, {"address": "token"}], ids=str
+)
 def test_slots_may_be_in_favor_until_training_undoes_it(form):
     """Much in favor, slots are all that is read before the last look-up; biases of points that are higher by as much
     leave a network that favors none.
@@ -110,6 +112,42 @@ def test_slots_may_be_in_favor_until_training_undoes_it(form):
     noise = torch.rand(200, *networks[0.0].noise, generator=generator(), dtype=tokens.dtype)
     outputs = [networks[favor](tokens, noise=noise) for favor in (0.0, 3.0)]
     torch.testing.assert_close(outputs[0], outputs[1])
+
+
+@pytest.mark.parametrize("form", [{}, {"shared": True}, {"apart": True, "octaves": 2}, {"permuted": False}], ids=str)
+@pytest.mark.parametrize("address", ["token", "all"])
+def test_slots_of_one_token_are_one_to_who_writes_and_who_reads_them(address, form):
+    """What a slot is known by is its token alone: of two with the same one both hold the same and are as likely to be
+    read, and what follows does not depend on which is.
+    """
+    model = Index(lookups=2, slots=3, layers=1, heads=2, width=8, hidden=16, address=address, **form)
+    network, tokens = battery.scrambled(model), battery.draw_tokens(20, battery.LENGTH)
+    assert isinstance(network, IndexNetwork)
+    assert network.slots is not None
+    network.slots.data[1] = network.slots.data[0]
+    noise = torch.rand(20, *network.noise, generator=generator(), dtype=tokens.dtype)
+    first = noise.shape[-1] - 3
+    noise[..., first : first + 2] = torch.tensor([0.2, 0.9])
+    turned = noise.clone()
+    turned[..., first : first + 2] = torch.tensor([0.9, 0.2])
+    held = network.run(tokens, ["slots"])[1]["slots"]
+    torch.testing.assert_close(held[..., 0, :], held[..., 1, :])
+    outputs = [network(tokens, noise=each) for each in (noise, turned)]
+    assert torch.allclose(*outputs, rtol=1e-9) == (address == "token")
+
+
+def test_tokens_that_slots_are_addressed_by_begin_as_waves():
+    """Those of neighbors are alike, and of others less so."""
+    network = Index(lookups=2, slots=64, layers=1, heads=2, width=16, hidden=16, address="token").build(
+        1, 5, 6, generator()
+    )
+    assert network.slots is not None
+    places = np.arange(64) + 0.5
+    expected = np.cos(np.pi / 64 * np.outer(places, np.arange(16)))
+    assert np.abs(network.slots.detach().numpy() - expected).max() < 0.1
+    first = network.blocks[1]
+    assert isinstance(first, Asker)
+    assert first.last.out_features == 5 + 16  # a logit for each point, and a vector
 
 
 @pytest.mark.parametrize("apart", [True, False])
@@ -292,7 +330,8 @@ def test_tasks_of_several_scales_fit():
         ({"hidden": 0}, "hidden must be an integer >= 1"),
         ({"pointer": 0}, "pointer must be an integer >= 1"),
         ({"width": 30}, "width must be a multiple of heads = 8, got 30"),
-        ({"address": "each"}, "address must be one of 'all', 'pointer', got 'each'"),
+        ({"address": "each"}, "address must be one of 'all', 'pointer', 'token', got 'each'"),
+        ({"address": "token"}, 'address must be "all" or "pointer" where there are no slots, got "token"'),
         ({"answer": "first"}, "answer must be one of 'last', 'any', 'each', got 'first'"),
         ({"temperature": 0.0}, "temperature must be a finite number > 0"),
         ({"coldest": 0.0}, "coldest must be a finite number > 0"),

@@ -31,7 +31,7 @@ from algoscope.models.index_parts import (
 from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
 from algoscope.models.transformer import Block, Transformer, added
 
-ADDRESSES = ("all", "pointer")
+ADDRESSES = ("all", "pointer", "token")
 ANSWERS = ("last", "any", "each")
 BEFORE = ("all", "slots")
 MOST_FAVOR = 100.0  # far above what noise adds, and far below what bars a place
@@ -45,10 +45,12 @@ class Index(Model):
     `slots` vectors of its own behind them. A query network, a perceptron of two hidden layers, sees the query and all
     that was looked up so far, and chooses the next place; they are one network for all look-ups if `shared`.
     `address` says how a place is chosen: "all" gives each place a logit of its own and "pointer" compares a vector
-    with one for each place, so that networks do not grow with the set. The answer is the "last" point looked up, or
-    "any" of them; "each" is the same, but training counts what was found after each look-up, so that early ones matter.
-    Look-ups `before` the last read "all" places or "slots" alone, whose use is else learned late; or they may read all,
-    but `favor` slots to begin with: the logits of points are lower by so much, which training can undo.
+    with one for each place, so that networks do not grow with the set. "token" does so for slots alone, with the tokens
+    that they begin as, neighbors alike: so a slot that was never read is known by its neighbors, to who reads it as to
+    who writes it; else most never are. The answer is the "last" point looked up, or "any" of them; "each" is the same,
+    but training counts what was found after each look-up, so that early ones matter. Look-ups `before` the last read
+    "all" places or "slots" alone, whose use is else learned late; or they may read all, but `favor` slots to begin
+    with: the logits of points are lower by so much, which training can undo.
 
     A score begins as a nearly linear function of the point, and in many dimensions stays one: an order along a single
     direction. With `folds` the order is folded so many times: each halves all parts of the set once more, along another
@@ -81,7 +83,7 @@ class Index(Model):
     heads: int = 8
     width: int = 64
     hidden: int = 1024
-    address: Literal["all", "pointer"] = "all"
+    address: Literal["all", "pointer", "token"] = "all"
     pointer: int = 64  # size of the vectors that are compared
     shared: bool = False
     answer: Literal["last", "any", "each"] = "last"
@@ -109,6 +111,8 @@ class Index(Model):
         arguments.integer("hidden", self.hidden, 1)
         arguments.integer("pointer", self.pointer, 1)
         arguments.choice("address", self.address, ADDRESSES)
+        if self.address == "token" and not self.slots:
+            raise ValueError('address must be "all" or "pointer" where there are no slots, got "token"')
         arguments.choice("answer", self.answer, ANSWERS)
         arguments.choice("before", self.before, BEFORE)
         if self.before == "slots" and not self.slots:
@@ -162,7 +166,8 @@ class IndexNetwork(Network):
 
     def __init__(self, model: Index, inputs: int, points: int, queries: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.model, self.points, places = model, points, points * model.permuted + model.slots
+        self.model, self.points, stored = model, points, points * model.permuted
+        places = stored + model.slots
         self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
         inputs = inputs if self.encoder is None else model.features
         seen = inputs * (1 + 2 * model.octaves)  # of a query, or of what was read
@@ -175,15 +180,18 @@ class IndexNetwork(Network):
         self.slots = nn.Parameter(torch.empty(model.slots, model.width)) if model.slots else None
         self.write = Linear(model.width, inputs) if model.slots else None
         if self.slots is not None and self.write is not None:
-            draw_normal(self.slots, 1.0, generator)
+            if model.address == "token":
+                self.slots.data = waves(model.slots, model.width, generator)
+            else:
+                draw_normal(self.slots, 1.0, generator)
             draw_linear(self.write, generator)
         self.see, self.written = (Linear(seen, model.width), Norm(model.width)) if model.apart else (None, None)
         if self.see is not None:
             draw_linear(self.see, generator, 1 / math.sqrt(inputs))  # waves, too: what slots hold is fine
             draw_normal(self.see.bias, 1 / math.sqrt(inputs), generator)
-        pointer = model.address == "pointer"
-        self.directory = nn.Parameter(waves(places, min(model.pointer, places), generator)) if pointer else None
-        address = places if self.directory is None else self.directory.shape[1]
+        size = min(model.pointer, places)
+        self.directory = nn.Parameter(waves(places, size, generator)) if model.address == "pointer" else None
+        address = {"all": places, "pointer": size, "token": stored + model.width}[model.address]
         entry = address + seen + inputs  # a place, what was read there, and how that compares with the query
         self.arranging = model.layers * (1 + model.apart)  # blocks; query networks follow
         blocks = [Block(model.transformer(), generator) for _ in range(self.arranging)]
@@ -292,6 +300,7 @@ class IndexNetwork(Network):
         seen = in_octaves(queries, self.model.octaves)
         columns, once = list[Tensor](), noise is None and self.model.answer != "last"
         barred = torch.zeros_like(stored[..., None, :, 0]) if once else None
+        directory = self.slots if self.model.address == "token" else self.directory
         if shared:
             seen, told, columns = self.first_of_shared(seen)
         for m in range(count):
@@ -299,7 +308,7 @@ class IndexNetwork(Network):
             own = None if noise is None else noise[..., m, :, :]
             logits = asker(seen, *told[m])
             weights, entry, found = self.visit(
-                logits, queries, stored, own, barred, places, soft, points, self.directory, last, temperature
+                logits, queries, stored, own, barred, places, soft, points, directory, last, temperature
             )
             yield found
             barred = None if barred is None else barred + BARRED * weights.exp()

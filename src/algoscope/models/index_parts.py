@@ -101,7 +101,8 @@ class Visit(nn.Module):
     and how it compares with the query; and the weights by point where `places` are given, or `known` points that what
     is read may stand for. What is `barred` is added to the logits. The last look-up is among the points, and those
     `before` among "all" places, of which slots are in `favor`, or "slots" alone; None says that there are no others.
-    These are at the `temperature`, if one is given.
+    These are at the `temperature`, if one is given. The last places, as many as a `directory` has vectors, are known by
+    these, and the others by logits of their own.
     """
 
     def __init__(self, points: int, look: Look, before: str | None, favor: float, octaves: int) -> None:
@@ -118,12 +119,14 @@ class Visit(nn.Module):
         places: Int[Tensor, "*batch points"] | None,
         soft: Float[Tensor, "*batch points points"] | None,
         known: Float[Tensor, "*batch points inputs"] | None,
-        directory: Float[Tensor, "*members places size"] | None,
+        directory: Float[Tensor, "*members listed size"] | None,
         last: bool,
         temperature: Float[Tensor, ""] | None = None,
     ) -> tuple[Tensor, Float[Tensor, "*batch queries entry"] | None, Float[Tensor, "*batch queries told"]]:
         if directory is not None:
-            logits = of_each(logits, directory.mT) / math.sqrt(directory.shape[-1])
+            alone = logits.shape[-1] - directory.shape[-1]
+            others = of_each(logits[..., alone:], directory.mT) / math.sqrt(directory.shape[-1])
+            logits = torch.cat((logits[..., :alone], others), -1)
         points, slots = logits[..., : self.points], logits[..., self.points :]
         if last and self.before is not None:
             logits = torch.cat((points, torch.full_like(slots, NEVER)), -1)
@@ -137,7 +140,10 @@ class Visit(nn.Module):
         found = found if known is None else standing_for(value, known, hard=noise is None)
         if last:
             return weights, None, found
-        address = weights.exp() if directory is None else of_each(weights.exp(), directory)
+        address = weights.exp()
+        if directory is not None:
+            alone = address.shape[-1] - directory.shape[-2]
+            address = torch.cat((address[..., :alone], of_each(address[..., alone:], directory)), -1)
         return weights, torch.cat((address, in_octaves(value, self.octaves), compared(queries, value)), -1), found
 
 
