@@ -1,9 +1,9 @@
 """Salemohamed, Charlin, Garg, Sharan and Valiant: networks that discover data structures.
 
-trainings.py says what is trained, measures.py, examples.py and streams.py what is measured of each model, references.py
-beside which searches and sketches, controls.py of which models the answer is known; findings.py and claims.py, with
-line.py, space.py and seen.py, say what follows, of which forms.py, figures.py and tables.py what is shown; published/
-holds the numbers that were published.
+trainings.py says what is trained, measures.py, holdings.py, examples.py and streams.py what is measured of each model,
+references.py beside which searches and sketches, controls.py of which models the answer is known; findings.py and
+claims.py, with line.py, space.py and seen.py, say what follows, of which forms.py, figures.py and tables.py what is
+shown; published/ holds the numbers that were published.
 """
 
 from algoscope.studies.data_structures.claims import CLAIMS

@@ -210,6 +210,16 @@ def most_space(numbers: Numbers) -> Finding | None:
     return gains(f"{sizes[-1]} extra slots", f"{sizes[0]} extra slots")(numbers) if len(sizes) > 1 else None
 
 
+def holds(content: str) -> Find:
+    """How much of what slots hold follows from what they may hold."""
+
+    def find(model: Model) -> Value | None:
+        rows = table(model, "held", what=MODEL, holds=content)
+        return value_of(rows[0]) if rows else None
+
+    return find
+
+
 def pictures_in_order(model: Model) -> Value | None:
     """How often two pictures are stored as features in the order of their numbers."""
     found = model.get("pictures")

@@ -1,10 +1,11 @@
 """What is claimed about extra slots, and about as few look-ups without them."""
 
 from algoscope.studies.claim import Claim
-from algoscope.studies.data_structures.findings import ahead_at_last, each, found_at_last, most_space
+from algoscope.studies.data_structures.findings import ahead_at_last, each, found_at_last, holds, most_space
 from algoscope.studies.data_structures.forms import AS_WAVES, FORMS, PAIRED
+from algoscope.studies.data_structures.holdings import NEAREST
 from algoscope.studies.data_structures.published import value
-from algoscope.studies.data_structures.references import INTERPOLATION
+from algoscope.studies.data_structures.references import BUCKETS, INTERPOLATION
 from algoscope.studies.data_structures.trainings import (
     HALF,
     OURS,
@@ -12,8 +13,11 @@ from algoscope.studies.data_structures.trainings import (
     slots_apart,
     slots_favored,
     slots_first,
+    slots_known,
     space,
 )
+
+RANKS = 0.8  # of the variance of what slots hold, if that is a rank and little else
 
 SPACE = (
     *(
@@ -30,8 +34,31 @@ SPACE = (
             (slots_first, "-read-first", "; the first reads a slot", (8, 32, 128)),
             (slots_apart, "-apart", "; the first reads a slot, written by a transformer of its own", (8, 32, 128)),
             (slots_favored, "-favored", "; a transformer writes slots, which are in favor at first; cooled", (8,)),
+            (slots_known, "-known", "; the first, which is cooled, reads a slot, known by its token", (32, 128)),
         )
         for slots in sizes
+    ),
+    *(
+        claim
+        for slots in (32, 128)
+        for claim in (
+            Claim(
+                f"buckets-{slots}",
+                f"With {slots} extra slots the model finds more than buckets, with as many of them.",
+                "ours",
+                each(ahead_at_last(BUCKETS), slots_known(slots), at_least=0.0),
+                None,
+                f"{PAIRED}; slots are known by their tokens",
+            ),
+            Claim(
+                f"slots-hold-ranks-{slots}",
+                f"Slots, {slots} of them, hold ranks: where a point is, nearest to the middle of what asks for it.",
+                "ours",
+                each(holds(NEAREST), slots_known(slots), at_least=RANKS),
+                None,
+                "share of the variance of what a slot holds, from set to set, in sets that were not fitted",
+            ),
+        )
     ),
     Claim(
         "space-helps",

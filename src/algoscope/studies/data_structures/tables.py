@@ -5,18 +5,19 @@ from typing import Any
 
 from algoscope.studies.claim import Numbers, Value
 from algoscope.studies.data_structures.findings import error, sorted_share, value_of
+from algoscope.studies.data_structures.holdings import CONTENTS
 from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.published import Number
 from algoscope.studies.data_structures.published import numbers as published
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED
-from algoscope.studies.data_structures.trainings import APART, FAVORED, FIRST, FIXED, FOUR, HITTERS, mnist
+from algoscope.studies.data_structures.trainings import APART, FAVORED, FIRST, FIXED, FOUR, HITTERS, KNOWN, mnist
 from algoscope.studies.study import Table, labeled
 
 COUNTED = (FIXED, HITTERS, mnist(HITTERS))  # runs whose frequent items are always the same
 
 
 def tables(numbers: Numbers) -> Sequence[Table]:
-    made = (_names(numbers), _controls(numbers), _splits(numbers), _probe(numbers), _shared(numbers), _beside(numbers))
+    made = [make(numbers) for make in (_names, _controls, _splits, _held, _probe, _shared, _beside)]
     return [each for each in made if each.rows]
 
 
@@ -69,6 +70,23 @@ def _splits(numbers: Numbers) -> Table:
     )
 
 
+def _held(numbers: Numbers) -> Table:
+    rows = []
+    for label, model in labeled(numbers).items():
+        for what in (MODEL, UNTRAINED):
+            if found := table(model, "held", what=what):
+                shares = (f"{row['value']:.3f} ({row['low']:.3f} – {row['high']:.3f})" for row in found)
+                rows.append([label, what, f"{found[0]['read']} of {model['slots']}", *shares])
+    return Table(
+        "What do extra slots hold?",
+        "The share of the variance of what a slot holds, from set to set, that a line explains of: the rank of the "
+        "point that is nearest to the middle of the queries that read the slot, this point itself, and how many points "
+        "are below that middle. Lines are fitted to half of the sets, and the others judged.",
+        ("model", "network", "slots read", *CONTENTS),
+        rows,
+    )
+
+
 def _probe(numbers: Numbers) -> Table:
     rows = []
     for label, model in labeled(numbers).items():
@@ -109,7 +127,7 @@ def _beside(numbers: Numbers) -> Table:
     """Published numbers whose run was carried out, of whatever size it was here, and beside it other forms of it."""
     rows = []
     for number in published():
-        for run in (number.run, *(f"{number.run}, {form}" for form in (FIRST, APART, FAVORED, FOUR))):
+        for run in (number.run, *(f"{number.run}, {form}" for form in (FIRST, APART, FAVORED, KNOWN, FOUR))):
             found = [_ours(number, model) for model in numbers.get(run, {}).values()]
             ours = ", ".join(f"{each.value:.3f} ({each.low:.3f} – {each.high:.3f})" for each in found if each)
             if ours:

@@ -4,8 +4,8 @@ As published, each look-up has a network of its own and the last one answers. Ou
 any of them may answer: that is what the paper's own measure of success counts, once at the end; or, "in haste", after
 each look-up. "With waves" a small network sees numbers as waves, too. With extra space the last look-up answers: where
 any may, one that reads a slot is one that cannot; slots that are "read first" are those of a small network with waves,
-and so are those that are "written apart", by a transformer of their own, and those that are only "in favor" to begin
-with. In more than one dimension, where points are uniform, orders can be folded.
+and so are those that are "written apart", by a transformer of their own, those that are only "in favor" to begin with
+and those that are "known by tokens". In more than one dimension, where points are uniform, orders can be folded.
 
 Pictures of numbers are those of the digits that ship with the project. With a folder of the files of MNIST, named by
 the variable ALGOSCOPE_MNIST, runs with these are made too: only they are comparable with the published numbers.
@@ -41,7 +41,8 @@ UNPERMUTED, FLAT = "vectors instead of points", "no folds"
 STREAM, FIXED, LARGE = "Zipf stream", "Zipf stream, fixed ranks", "500 points, pointers"
 NUMBERS, HITTERS, PROBE = "pictures of numbers", "stream of pictures", "30D sphere, 8 points, 1 look-up"
 MNIST, MNIST_DIGITS = "ALGOSCOPE_MNIST", (28, 28)  # a variable that names a folder, and the pixels of its images
-FIRST, APART, FAVORED, FOUR = "read first", "written apart", "in favor", "four features"
+FIRST, APART, FAVORED, KNOWN = "read first", "written apart", "in favor", "known by tokens"
+FOUR = "four features"
 QUERIES = 16  # for each set of points: with 64 sets a step learns from 1,024 queries, as the paper's
 
 
@@ -59,6 +60,10 @@ def slots_apart(slots: int) -> str:
 
 def slots_favored(slots: int) -> str:
     return f"{space(slots)}, {FAVORED}"
+
+
+def slots_known(slots: int) -> str:
+    return f"{space(slots)}, {KNOWN}"
 
 
 def longer(run: str) -> str:
@@ -277,22 +282,26 @@ def on_a_line() -> Sequence[Training]:
 
 def with_slots() -> Sequence[Training]:
     """Two look-ups among 50 points with extra slots: free to be read, as published; read first, with waves; then also
-    written by a transformer of their own; and then only in favor to begin with, and read by look-ups that are cooled.
+    written by a transformer of their own; then only in favor to begin with; and known by their tokens. The last two are
+    read by look-ups that are cooled.
     """
     free, fifty = replace(AS_PUBLISHED, lookups=2), UniformSearch(50, queries=QUERIES)
     first, asked = replace(free, slots=8, before="slots", octaves=5, **SMALL), replace(fifty, queries=64)
     apart = replace(first, apart=True)
     favored = replace(apart, before="all", favor=6.0, coldest=0.25)
+    known = replace(apart, address="token", coldest=0.25)
+    brisk = (
+        (slots_first, first, 40_000, {8: 1e-2, 32: 1e-2, 128: 5e-3}),
+        (slots_apart, apart, 10_000, dict.fromkeys((8, 32, 128), 1e-2)),
+        (slots_favored, favored, 10_000, {8: 1e-2}),
+        (slots_known, known, 100_000, {32: 1e-2, 128: 5e-3}),
+    )
     return (
         *(exactly(one(space(slots), fifty, replace(free, slots=slots), 40_000, 3e-3)) for slots in (0, 8, 32, 128)),
         *(
-            exactly(one(slots_first(slots), asked, replace(first, slots=slots), 40_000, rate, batch=32))
-            for slots, rate in ((8, 1e-2), (32, 1e-2), (128, 5e-3))
-        ),
-        *(
-            exactly(one(name(slots), asked, replace(model, slots=slots), 10_000, **BRISK))
-            for name, model, sizes in ((slots_apart, apart, (8, 32, 128)), (slots_favored, favored, (8,)))
-            for slots in sizes
+            exactly(one(name(slots), asked, replace(model, slots=slots), steps, rate, batch=32))
+            for name, model, steps, rates in brisk
+            for slots, rate in rates.items()
         ),
     )
 
