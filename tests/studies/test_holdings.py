@@ -39,7 +39,7 @@ def test_what_was_written_is_found_at_any_scale(content, scale):
     found = {row["holds"]: row for row in rows}
     assert max(found, key=lambda name: found[name]["value"]) == content
     # A hundredth of the variance is noise; and the middle, which is estimated, is at times nearer to another point.
-    assert 0.9 < found[content]["low"] < found[content]["value"] < found[content]["high"] < 0.995
+    assert 0.75 < found[content]["low"] < found[content]["value"] < found[content]["high"] < 0.995
     assert found[content]["n"] == 200
     assert found[VALUE if content != VALUE else BELOW]["value"] < 0.6
 
