@@ -7,7 +7,19 @@ from sklearn.linear_model import LinearRegression
 
 from algoscope.models import Index
 from algoscope.studies.data_structures.findings import holds
-from algoscope.studies.data_structures.holdings import BELOW, CONTENTS, FEW, NEAREST, VALUE, explained, held
+from algoscope.studies.data_structures.holdings import (
+    AHEAD,
+    ALONE,
+    BELOW,
+    CONTENTS,
+    FEW,
+    LAST,
+    NEAREST,
+    VALUE,
+    beyond,
+    explained,
+    held,
+)
 from algoscope.studies.data_structures.references import MODEL
 from algoscope.studies.data_structures.tables import tables
 from algoscope.tasks import UniformSearch
@@ -66,6 +78,25 @@ def test_slots_that_few_read_and_slots_that_never_change_say_nothing():
     assert explained(reads, torch.as_tensor(beside), PROMPTS) == alone
     assert explained(torch.full_like(READS, -1), torch.as_tensor(own), PROMPTS) == []
     assert explained(READS, torch.zeros(400, SLOTS, dtype=torch.float64), PROMPTS) == []
+
+
+def test_slots_that_tell_ranks_alone_and_those_that_tell_more():
+    """One look-up reads the slot of the query's quarter, the last the point nearest to its middle, or the answer."""
+    nearest = torch.as_tensor(np.abs(POINTS[:, None] - QUERIES.numpy()[..., None]).argmin(-1))
+    middles = np.array(MIDDLES)[READS[0].numpy()]
+    alone = torch.as_tensor(np.abs(POINTS[:, None] - middles[..., None]).argmin(-1))
+    for last, found in ((alone, (alone == nearest)[1::2].double().mean()), (nearest, 1.0)):
+        shares = {row["is"]: row for row in beyond(torch.cat((READS, last[None] - 9)), PROMPTS)}
+        assert shares[LAST]["value"] == pytest.approx(float(found))
+        assert shares[ALONE]["value"] == pytest.approx(float((alone == nearest)[1::2].double().mean()), abs=0.02)
+        assert shares[AHEAD]["value"] == pytest.approx(shares[LAST]["value"] - shares[ALONE]["value"])
+        assert (shares[AHEAD]["low"] > 0) == (last is nearest)
+    points = READS.clone()
+    points[:, :, ::2] = -1  # of every second query a point is read first: it does not count
+    half = {row["is"]: row["value"] for row in beyond(torch.cat((points, nearest[None] - 9)), PROMPTS)}
+    assert half[LAST] == 1.0
+    assert half[ALONE] == pytest.approx(float((alone == nearest)[1::2, 1::2].double().mean()), abs=0.02)
+    assert beyond(torch.full_like(READS, -1), PROMPTS) == []
 
 
 def test_fresh_networks_are_read_and_told_on_the_page():

@@ -30,8 +30,9 @@ STUDY = Study(
         "look-up has to answer, as published, reads the middle first, and goes on otherwise.",
         "Among uniform points in the plane they find much more than a k-d tree; in 30 dimensions, with orders that can "
         "be folded, more than cells of k-means.",
-        "With 32 extra slots that have to be read first they find more than published, with 8 that are in favor to "
-        "begin with about as much, with 128 less.",
+        "With 32 extra slots that have to be read first, and with 128 that are known by their tokens, they find more "
+        "than published and than buckets, with 8 that are in favor to begin with about as much. Slots hold ranks: a "
+        "table that says where to read.",
         "A sketch is a little better than count-min where ranks are random, which is worse than count sketch, and far "
         "better than both where they are fixed, or seen as pictures.",
         "With an order that is not learned, queries that see no reads, or vectors instead of points, less is found. "

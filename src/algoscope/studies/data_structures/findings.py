@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from algoscope.studies.claim import Finding, Numbers, Value
+from algoscope.studies.data_structures.holdings import AHEAD
 from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED
 
@@ -218,6 +219,12 @@ def holds(content: str) -> Find:
         return value_of(rows[0]) if rows else None
 
     return find
+
+
+def beyond_ranks(model: Model) -> Value | None:
+    """How much more is found by reading slots than if they told the rank of one point, and nothing else."""
+    rows = table(model, "beyond", **{"is": AHEAD})
+    return value_of(rows[0]) if rows else None
 
 
 def pictures_in_order(model: Model) -> Value | None:

@@ -9,13 +9,15 @@ from torch import Tensor
 from algoscope.matching.bootstrap import ratio_interval, resampling
 from algoscope.models import Network
 from algoscope.reading import lookups, slots
-from algoscope.studies.data_structures.intervals import CONFIDENCE, RESAMPLES, Table
+from algoscope.studies.data_structures.intervals import CONFIDENCE, RESAMPLES, Table, described
 from algoscope.tasks.search import Search
 from algoscope.trace import Prompts
 
 FEW = 20  # queries; of a slot that fewer read it is not known what it is for
 STILL = 1e-6  # a standard deviation this small, relative to what a slot holds, is that of one that never changes
+FIT, JUDGE = slice(0, None, 2), slice(1, None, 2)  # sets: by half of them it is told what slots are for
 NEAREST, VALUE, BELOW = "the rank of the nearest point", "the nearest point", "how many points lie below"
+ALONE, LAST, AHEAD = "the nearest point", "the last look-up", "ahead"
 Sorted = Float[Tensor, "sets points"]
 
 
@@ -50,25 +52,50 @@ def explained(
 
     Where a slot is asked, and what linear function it holds, is fitted to every second set, and the others are judged.
     """
-    count, x = prompts.before, prompts.x[..., 0].double().cpu()
-    points, queries = x[:, :count].sort(1).values, x[:, count:].expand(len(reads), -1, -1)
-    fit, judge = slice(0, None, 2), slice(1, None, 2)
-    spread, errors = torch.zeros_like(x[judge, 0]), {name: torch.zeros_like(x[judge, 0]) for name in CONTENTS}
-    for slot, own in enumerate(contents.unbind(1)):
-        asked = queries[:, fit][reads[:, fit] == slot]
-        mean, deviation = own[fit].mean(), own[fit].std()
-        if len(asked) < FEW or bool(deviation <= STILL * own.abs().max()):
+    points = prompts.x[:, : prompts.before, 0].double().cpu().sort(1).values
+    spread, *errors = torch.zeros(1 + len(CONTENTS), len(points[JUDGE]), dtype=points.dtype)
+    for slot, (count, middle) in _asked(reads, prompts).items():
+        own = contents[:, slot]
+        mean, deviation = own[FIT].mean(), own[FIT].std()
+        if bool(deviation <= STILL * own.abs().max()):
             continue
-        own, middle = (own - mean) / deviation, asked.median()
-        spread += len(asked) * own[judge].square()
-        for name, content in CONTENTS.items():
+        own = (own - mean) / deviation
+        spread += count * own[JUDGE].square()
+        for error, content in zip(errors, CONTENTS.values(), strict=True):
             known = torch.stack((torch.ones_like(own), content(points, middle).to(own)), 1)
-            line = torch.linalg.lstsq(known[fit], own[fit, None]).solution[:, 0]
-            errors[name] += len(asked) * (own - known @ line)[judge].square()
+            line = torch.linalg.lstsq(known[FIT], own[FIT, None]).solution[:, 0]
+            error += count * (own - known @ line)[JUDGE].square()
     if not bool(spread.any()):
         return []
     draws, rows = resampling(len(spread), RESAMPLES, 0), []
-    for name, error in errors.items():
+    for name, error in zip(CONTENTS, errors, strict=True):
         left, low, high = (float(part) for part in ratio_interval(error[:, None], spread[:, None], draws, CONFIDENCE))
         rows.append({"holds": name, "value": 1 - left, "low": 1 - high, "high": 1 - low, "n": len(spread)})
     return rows
+
+
+def beyond(reads: Int[Tensor, "lookups sets queries"], prompts: Prompts) -> Table:
+    """Whether slots tell more than ranks: of the queries whose first look-up reads a slot, how often the answer is the
+    point nearest to the middle of those that read this slot, how often the last look-up reads it, and the difference.
+    """
+    x = prompts.x[..., 0].double().cpu()
+    points, queries = x[:, : prompts.before], x[:, prompts.before :]
+    middles = torch.full((max(int(reads.max()), 0) + 1,), torch.nan, dtype=x.dtype)
+    for slot, (_, middle) in _asked(reads[:1], prompts).items():
+        middles[slot] = middle
+    middle = torch.where(reads[0] >= 0, middles[reads[0].clamp(min=0)], torch.nan)
+    told, nearest = ((points[:, None] - at[..., None]).abs().argmin(-1) for at in (middle, queries))
+    counted = ~middle.isnan()
+    right = [((read == nearest) & counted)[JUDGE].sum(1) for read in (told, reads[-1] + prompts.before)]
+    some = counted[JUDGE].any(1)
+    if not bool(some.any()):
+        return []
+    shares = torch.stack((*right, right[1] - right[0]), 1)[some].double() / counted[JUDGE].sum(1, keepdim=True)[some]
+    return [{"is": name, **row} for name, row in zip((ALONE, LAST, AHEAD), described(shares, least=-1.0), strict=True)]
+
+
+def _asked(reads: Int[Tensor, "lookups sets queries"], prompts: Prompts) -> dict[int, tuple[int, Tensor]]:
+    """Of each slot that is read often enough: by how many queries, and their median; of half of the sets."""
+    queries = prompts.x[:, prompts.before :, 0].double().cpu().expand(len(reads), -1, -1)
+    each = {slot: queries[:, FIT][reads[:, FIT] == slot] for slot in range(int(reads.max()) + 1)}
+    return {slot: (len(asked), asked.median()) for slot, asked in each.items() if len(asked) >= FEW}

@@ -1,7 +1,14 @@
 """What is claimed about extra slots, and about as few look-ups without them."""
 
 from algoscope.studies.claim import Claim
-from algoscope.studies.data_structures.findings import ahead_at_last, each, found_at_last, holds, most_space
+from algoscope.studies.data_structures.findings import (
+    ahead_at_last,
+    beyond_ranks,
+    each,
+    found_at_last,
+    holds,
+    most_space,
+)
 from algoscope.studies.data_structures.forms import AS_WAVES, FORMS, PAIRED
 from algoscope.studies.data_structures.holdings import NEAREST
 from algoscope.studies.data_structures.published import value
@@ -57,6 +64,14 @@ SPACE = (
                 each(holds(NEAREST), slots_known(slots), at_least=RANKS),
                 None,
                 "share of the variance of what a slot holds, from set to set, in sets that were not fitted",
+            ),
+            Claim(
+                f"slots-tell-more-{slots}",
+                f"Slots, {slots} of them, tell more than that rank: what follows finds other points, too.",
+                "ours",
+                each(beyond_ranks, slots_known(slots), at_least=0.0),
+                None,
+                "more found than if the point of that rank were always the answer, on the same queries",
             ),
         )
     ),

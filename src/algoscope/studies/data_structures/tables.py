@@ -5,7 +5,7 @@ from typing import Any
 
 from algoscope.studies.claim import Numbers, Value
 from algoscope.studies.data_structures.findings import error, sorted_share, value_of
-from algoscope.studies.data_structures.holdings import CONTENTS
+from algoscope.studies.data_structures.holdings import AHEAD, CONTENTS
 from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.published import Number
 from algoscope.studies.data_structures.published import numbers as published
@@ -75,14 +75,17 @@ def _held(numbers: Numbers) -> Table:
     for label, model in labeled(numbers).items():
         for what in (MODEL, UNTRAINED):
             if found := table(model, "held", what=what):
-                shares = (f"{row['value']:.3f} ({row['low']:.3f} – {row['high']:.3f})" for row in found)
-                rows.append([label, what, f"{found[0]['read']} of {model['slots']}", *shares])
+                alone = [row for row in table(model, "beyond") if row["is"] != AHEAD] if what == MODEL else []
+                shares = [f"{row['value']:.3f} ({row['low']:.3f} – {row['high']:.3f})" for row in (*found, *alone)]
+                told = [*shares, "", ""][: len(CONTENTS) + 2]
+                rows.append([label, what, f"{found[0]['read']} of {model['slots']}", *told])
     return Table(
         "What do extra slots hold?",
         "The share of the variance of what a slot holds, from set to set, that a line explains of: the rank of the "
         "point that is nearest to the middle of the queries that read the slot, this point itself, and how many points "
-        "are below that middle. Lines are fitted to half of the sets, and the others judged.",
-        ("model", "network", "slots read", *CONTENTS),
+        "are below that middle. Lines are fitted to half of the sets, and the others judged. Of the queries that read "
+        "a slot first, the last columns tell how many that point answers, and how many are found.",
+        ("model", "network", "slots read", *CONTENTS, "found by that point alone", "found"),
         rows,
     )
 
