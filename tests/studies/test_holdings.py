@@ -6,21 +6,25 @@ import torch
 from sklearn.linear_model import LinearRegression
 
 from algoscope.models import Index
-from algoscope.studies.data_structures.findings import holds
+from algoscope.studies.data_structures.figures import figures
+from algoscope.studies.data_structures.findings import beyond_ranks, holds
 from algoscope.studies.data_structures.holdings import (
     AHEAD,
     ALONE,
     BELOW,
     CONTENTS,
     FEW,
+    FRACTION,
     LAST,
     NEAREST,
+    SHOWN,
     VALUE,
     beyond,
     explained,
-    held,
+    holdings,
+    seen,
 )
-from algoscope.studies.data_structures.references import MODEL
+from algoscope.studies.data_structures.references import MODEL, UNTRAINED
 from algoscope.studies.data_structures.tables import tables
 from algoscope.tasks import UniformSearch
 
@@ -31,6 +35,19 @@ READS = (2 * (QUERIES + 1)).long().clamp(max=SLOTS - 1)[None]  # a slot for each
 MIDDLES = [-0.75, -0.25, 0.25, 0.75]
 
 
+def fractions(middle: float) -> list[float]:
+    """Ranks, and where the middle lies between the borders at which other points become the nearest; half at ends."""
+    made = []
+    for own in np.sort(POINTS, 1):
+        rank = int(np.abs(own - middle).argmin())
+        if 0 < rank < len(own) - 1:
+            low, high = (own[rank - 1] + own[rank]) / 2, (own[rank] + own[rank + 1]) / 2
+            made.append(rank + (middle - low) / (high - low))
+        else:
+            made.append(rank + 0.5)
+    return made
+
+
 def written(content: str) -> np.ndarray:
     """What a person would write: [sets, slots]."""
     nearest = [np.abs(POINTS - middle).argmin(1) for middle in MIDDLES]
@@ -38,6 +55,7 @@ def written(content: str) -> np.ndarray:
         NEAREST: [(row[:, None] > POINTS).sum(1) for row in (POINTS[np.arange(400), each] for each in nearest)],
         VALUE: [POINTS[np.arange(400), each] for each in nearest],
         BELOW: [(middle > POINTS).sum(1) for middle in MIDDLES],
+        FRACTION: [fractions(middle) for middle in MIDDLES],
     }
     return np.stack(made[content], 1).astype(float)
 
@@ -99,15 +117,33 @@ def test_slots_that_tell_ranks_alone_and_those_that_tell_more():
     assert beyond(torch.full_like(READS, -1), PROMPTS) == []
 
 
+def test_one_slot_is_shown_with_the_rank_and_the_side_of_the_next_point():
+    """That of the third quarter: of four it is the one in the middle, or next to it."""
+    shown = seen(READS, torch.as_tensor(written(VALUE)), PROMPTS)
+    assert shown["held"] == written(VALUE)[:SHOWN, 2].tolist()
+    ranks, parts = written(NEAREST)[:SHOWN, 2], np.array(fractions(MIDDLES[2]))[:SHOWN] % 1
+    assert np.mean(np.array(shown["rank"]) == ranks) > 0.9  # the middle is estimated
+    inner = (ranks > 0) & (ranks < 8) & (np.abs(parts - 0.5) > 0.1)
+    assert np.mean((np.array(shown["next"]) == "below") == (parts < 0.5), where=inner) > 0.9
+    assert seen(torch.full_like(READS, -1), torch.zeros(400, SLOTS), PROMPTS) == {}
+
+
 def test_fresh_networks_are_read_and_told_on_the_page():
     model = Index(lookups=2, slots=3, layers=1, heads=2, width=8, hidden=16, before="slots", address="token")
     network = model.build(TASK.inputs, TASK.outputs, TASK.length, torch.Generator().manual_seed(0)).eval()
-    rows = held({MODEL: network}, TASK, PROMPTS)
+    found = {"slots": 3, **holdings(network, network, TASK, PROMPTS)}
+    rows = [row for row in found["held"] if row["what"] == MODEL]
     assert {row["holds"] for row in rows} == set(CONTENTS)
     assert {row["read"] for row in rows} <= {1, 2, 3}
-    value = holds(NEAREST)({"held": rows})
+    assert [{**row, "what": UNTRAINED} for row in rows] == [row for row in found["held"] if row["what"] == UNTRAINED]
+    value, more = holds(NEAREST)(found), beyond_ranks(found)
     assert value is not None
+    assert more is not None
     assert value.value == next(row["value"] for row in rows if row["holds"] == NEAREST)
-    assert holds(NEAREST)({}) is None
-    shown = next(table for table in tables({"3 extra slots": {"0": {"held": rows, "slots": 3}}}) if table.rows)
+    assert more.value == next(row["value"] for row in found["beyond"] if row["is"] == AHEAD)
+    assert holds(NEAREST)({}) is beyond_ranks({}) is None
+    numbers = {"3 extra slots": {"0": found}}
+    shown = next(table for table in tables(numbers) if table.rows)
     assert shown.rows[0][:3] == ["3 extra slots", MODEL, f"{rows[0]['read']} of 3"]
+    assert {len(row) for row in shown.rows} == {len(shown.columns)}
+    assert "slot" in figures(numbers)

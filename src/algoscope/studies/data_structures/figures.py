@@ -107,6 +107,12 @@ def _features(model: Numbers) -> Rows:
         yield {"series": "pictures", "x": row["number"], "y": row["value"], "low": row["low"], "high": row["high"]}
 
 
+def _slot(model: Numbers) -> Rows:
+    columns = model.get("slot") or {"rank": (), "held": (), "next": ()}
+    for rank, content, side in zip(columns["rank"], columns["held"], columns["next"], strict=True):
+        yield {"series": side, "x": rank + 1, "y": content}
+
+
 def _plane(kind: str) -> Callable[[Numbers], Rows]:
     """Queries with the place that they read, or points with that where they are, along two directions."""
 
@@ -181,6 +187,12 @@ PLANS: dict[str, Plan] = {
     "map-tree": _map_of(TREE),
     "along": (_along, curves("items seen", "mean absolute error", "Errors along the stream", legend="of", **SAME)),
     "features": (_features, curves("number", "main feature", "What a picture of a number becomes", legend="")),
+    "slot": (
+        _slot,
+        lambda rows: charts.scatter(
+            rows, "rank of the nearest point", "number in the slot", "What one slot holds, set by set", "next point"
+        ),
+    ),
     "probe-queries": _in_plane("query", "Which place does a query read?", "place"),
     "probe-points": _in_plane("point", "Where is a point stored?", "place"),
     "learning": (_learning, curves("step", "loss, of a blind guess 1", "Learning", log_y=True, legend="")),

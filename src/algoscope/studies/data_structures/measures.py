@@ -14,7 +14,7 @@ from algoscope.models.index import IndexNetwork
 from algoscope.randomness import stream
 from algoscope.reading import in_place, landing, lookups, order
 from algoscope.studies.data_structures.examples import examples
-from algoscope.studies.data_structures.holdings import beyond, held
+from algoscope.studies.data_structures.holdings import holdings
 from algoscope.studies.data_structures.intervals import CONFIDENCE, RESAMPLES, Table, described, table
 from algoscope.studies.data_structures.pictures import by_number
 from algoscope.studies.data_structures.probe import probed
@@ -63,7 +63,6 @@ def measure_search(task: Search, network: Network, fresh: Network | None, scale:
     trace = lookups(network, task, prompts, MODEL)
     known = {name: each.trace(prompts) for name, each in searches(task, len(trace), slots).items()}
     stored = order(network, task, prompts)
-    written = task.dim == 1 and slots > 0
     before = {} if fresh is None else {UNTRAINED: lookups(fresh, task, prompts, UNTRAINED)}
     orders = {MODEL: stored} | ({} if fresh is None else {UNTRAINED: order(fresh, task, prompts)})
     return {
@@ -76,13 +75,10 @@ def measure_search(task: Search, network: Network, fresh: Network | None, scale:
         "ahead": ahead(trace, {**known, **before}),
         **agreement(trace, known),
         "landing": landings({MODEL: trace, **known}, stored) if task.dim == 1 else [],
-        "held": held({MODEL: network} | ({} if fresh is None else {UNTRAINED: fresh}), task, prompts)
-        if written
-        else [],
-        "beyond": beyond(trace.values.long().cpu() - task.size, prompts) if written else [],
         "first": first_reads({MODEL: trace, **known}, task) if task.dim == 1 and not slots else [],
         "splits": splits(stored, prompts) if task.dim == 2 else [],
         "examples": examples(network, task, prompts, stored, {MODEL: trace, **known}),
+        **(holdings(network, fresh, task, prompts) if task.dim == 1 and slots else {}),
     }
 
 
