@@ -5,24 +5,29 @@ import pytest
 import torch
 from sklearn.linear_model import LinearRegression
 
+from algoscope.matching.lookups import found
 from algoscope.models import Index
+from algoscope.reading import lookups, slots
 from algoscope.studies.data_structures.figures import figures
-from algoscope.studies.data_structures.findings import beyond_ranks, holds
+from algoscope.studies.data_structures.findings import holds, lost_with
 from algoscope.studies.data_structures.holdings import (
     AHEAD,
-    ALONE,
     BELOW,
     CONTENTS,
+    ELSEWHERE,
     FEW,
     FRACTION,
-    LAST,
+    LOST,
     NEAREST,
     SHOWN,
     VALUE,
-    beyond,
+    WRITTEN,
+    asked_of,
     explained,
     holdings,
+    instead,
     seen,
+    swapped,
 )
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED
 from algoscope.studies.data_structures.tables import tables
@@ -33,6 +38,7 @@ PROMPTS = TASK.sample(400, seed=0)
 POINTS, QUERIES = PROMPTS.x[:, :9, 0].double().numpy(), PROMPTS.x[:, 9:, 0].double()
 READS = (2 * (QUERIES + 1)).long().clamp(max=SLOTS - 1)[None]  # a slot for each quarter of the line
 MIDDLES = [-0.75, -0.25, 0.25, 0.75]
+ASKED = asked_of(READS, PROMPTS)
 
 
 def fractions(middle: float) -> list[float]:
@@ -60,90 +66,120 @@ def written(content: str) -> np.ndarray:
     return np.stack(made[content], 1).astype(float)
 
 
+def judged(own: np.ndarray, asked=ASKED) -> dict[str, dict]:
+    contents = torch.as_tensor(own)
+    return {row["holds"]: row for row in explained(contents, asked, instead(contents, asked, PROMPTS))}
+
+
 @pytest.mark.parametrize("content", CONTENTS)
 @pytest.mark.parametrize("scale", [1.0, -0.01])
 def test_what_was_written_is_found_at_any_scale(content, scale):
     noise = np.random.default_rng(0).normal(size=(400, SLOTS))
-    own = written(content) + 0.1 * noise * written(content).std(0)
-    rows = explained(READS, torch.as_tensor(scale * own + 3.0), PROMPTS)
-    found = {row["holds"]: row for row in rows}
-    assert max(found, key=lambda name: found[name]["value"]) == content
+    rows = judged(scale * (written(content) + 0.1 * noise * written(content).std(0)) + 3.0)
+    assert max(CONTENTS, key=lambda name: rows[name]["value"]) == content
     # A hundredth of the variance is noise; and the middle, which is estimated, is at times nearer to another point.
-    assert 0.75 < found[content]["low"] < found[content]["value"] < found[content]["high"] < 0.995
-    assert found[content]["n"] == 200
-    assert found[VALUE if content != VALUE else BELOW]["value"] < 0.6
+    assert 0.75 < rows[content]["low"] < rows[content]["value"] < rows[content]["high"] < 0.995
+    assert rows[content]["n"] == 200
+    assert rows[VALUE if content != VALUE else BELOW]["value"] < 0.6
+    ahead = rows[FRACTION]["value"] - rows[ELSEWHERE]["value"]
+    assert rows[AHEAD]["value"] == pytest.approx(ahead)
+    assert (rows[AHEAD]["low"] > 0.2) == (content != VALUE)
 
 
-def test_the_share_is_that_of_a_linear_regression_on_sets_that_it_has_not_seen():
-    """One slot alone is read, everywhere: so its middle is the median of the queries."""
-    own = np.random.default_rng(1).normal(size=400) + written(BELOW)[:, 2]
-    rows = explained(torch.zeros_like(READS), torch.as_tensor(own)[:, None], PROMPTS)
-    middle = float(QUERIES[::2].median())
-    below = (middle > POINTS).sum(1)[:, None]
-    line = LinearRegression().fit(below[::2], own[::2])
-    left = np.square(own[1::2] - line.predict(below[1::2])).mean() / np.square(own[1::2] - own[::2].mean()).mean()
-    value = next(row["value"] for row in rows if row["holds"] == BELOW)
-    assert value == pytest.approx(1 - left, abs=1e-9)
+def test_the_share_is_that_of_a_linear_regression_for_each_slot_that_counts_by_its_reads():
+    """Slots of different scales and numbers of readers, whose queries are not spread evenly: medians, not means."""
+    rng = np.random.default_rng(1)
+    own = written(BELOW) * [1, 10, 100, 1000] + rng.normal(size=(400, SLOTS)) * [0.1, 20, 50, 3000]
+    reads = READS.clone()
+    reads[(QUERIES > -0.6)[None] & (QUERIES < -0.1)[None]] = 0
+    asked = asked_of(reads, PROMPTS)
+    total = explained_share = 0.0
+    for slot in range(SLOTS):
+        readers = QUERIES[::2][reads[0, ::2] == slot].numpy()
+        below = (np.median(readers) > POINTS).sum(1)[:, None]
+        line = LinearRegression().fit(below[::2], own[::2, slot])
+        left, all_of = (
+            np.square(own[1::2, slot] - guess).mean() for guess in (line.predict(below[1::2]), own[::2, slot].mean())
+        )
+        weight = len(readers) / own[::2, slot].var(ddof=1)
+        explained_share, total = explained_share + weight * (all_of - left), total + weight * all_of
+    assert judged(own, asked)[BELOW]["value"] == pytest.approx(explained_share / total, abs=2e-3)  # of even counts
 
 
-def test_slots_that_few_read_and_slots_that_never_change_say_nothing():
+def test_slots_that_few_read_that_never_change_or_went_astray_say_nothing():
     """Points that are read are numbers below zero; a slot that nobody reads may hold anything."""
     own, noise = written(NEAREST), np.random.default_rng(2).normal(size=(400, 2))
-    alone = explained(READS, torch.as_tensor(own), PROMPTS)
-    beside = np.concatenate((own, noise[:, :1], np.full((400, 1), 7.0), noise[:, 1:]), 1)
-    reads = torch.cat((READS, torch.full_like(READS, -3), torch.full_like(READS, SLOTS + 1)))
-    reads[1, 0, : FEW - 1] = SLOTS + 2
-    assert explained(reads, torch.as_tensor(beside), PROMPTS) == alone
-    assert explained(torch.full_like(READS, -1), torch.as_tensor(own), PROMPTS) == []
-    assert explained(READS, torch.zeros(400, SLOTS, dtype=torch.float64), PROMPTS) == []
-
-
-def test_slots_that_tell_ranks_alone_and_those_that_tell_more():
-    """One look-up reads the slot of the query's quarter, the last the point nearest to its middle, or the answer."""
-    nearest = torch.as_tensor(np.abs(POINTS[:, None] - QUERIES.numpy()[..., None]).argmin(-1))
-    middles = np.array(MIDDLES)[READS[0].numpy()]
-    alone = torch.as_tensor(np.abs(POINTS[:, None] - middles[..., None]).argmin(-1))
-    for last, found in ((alone, (alone == nearest)[1::2].double().mean()), (nearest, 1.0)):
-        shares = {row["is"]: row for row in beyond(torch.cat((READS, last[None] - 9)), PROMPTS)}
-        assert shares[LAST]["value"] == pytest.approx(float(found))
-        assert shares[ALONE]["value"] == pytest.approx(float((alone == nearest)[1::2].double().mean()), abs=0.02)
-        assert shares[AHEAD]["value"] == pytest.approx(shares[LAST]["value"] - shares[ALONE]["value"])
-        assert (shares[AHEAD]["low"] > 0) == (last is nearest)
-    points = READS.clone()
-    points[:, :, ::2] = -1  # of every second query a point is read first: it does not count
-    half = {row["is"]: row["value"] for row in beyond(torch.cat((points, nearest[None] - 9)), PROMPTS)}
-    assert half[LAST] == 1.0
-    assert half[ALONE] == pytest.approx(float((alone == nearest)[1::2, 1::2].double().mean()), abs=0.02)
-    assert beyond(torch.full_like(READS, -1), PROMPTS) == []
+    beside = np.concatenate((own, noise[:, :1], np.full((400, 1), 7.0), noise[:, 1:], np.full((400, 1), np.nan)), 1)
+    reads = torch.cat((READS, torch.full_like(READS, -3), *(torch.full_like(READS, slot) for slot in (5, 7))))
+    reads[1, 0, : FEW - 1] = 6
+    asked = asked_of(reads, PROMPTS)
+    assert set(asked) == {0, 1, 2, 3, 5, 7}
+    alone, among = judged(own), judged(beside, asked)
+    for name in CONTENTS:
+        assert among[name] == pytest.approx(alone[name], abs=1e-9)
+    assert judged(own, {}) == judged(np.zeros((400, SLOTS))) == {}
+    assert asked_of(torch.full_like(READS, -1), PROMPTS) == {}
+    reads[1, 0, :FEW] = 6
+    assert 6 in asked_of(reads, PROMPTS)
 
 
 def test_one_slot_is_shown_with_the_rank_and_the_side_of_the_next_point():
     """That of the third quarter: of four it is the one in the middle, or next to it."""
-    shown = seen(READS, torch.as_tensor(written(VALUE)), PROMPTS)
+    shown = seen(torch.as_tensor(written(VALUE)), ASKED, PROMPTS)
     assert shown["held"] == written(VALUE)[:SHOWN, 2].tolist()
     ranks, parts = written(NEAREST)[:SHOWN, 2], np.array(fractions(MIDDLES[2]))[:SHOWN] % 1
     assert np.mean(np.array(shown["rank"]) == ranks) > 0.9  # the middle is estimated
     inner = (ranks > 0) & (ranks < 8) & (np.abs(parts - 0.5) > 0.1)
     assert np.mean((np.array(shown["next"]) == "below") == (parts < 0.5), where=inner) > 0.9
-    assert seen(torch.full_like(READS, -1), torch.zeros(400, SLOTS), PROMPTS) == {}
+    assert seen(torch.zeros(400, SLOTS), {}, PROMPTS) == {}
+
+
+def build(**form):
+    model = Index(lookups=2, slots=3, layers=1, heads=2, width=8, hidden=16, before="slots", address="token", **form)
+    generator = torch.Generator().manual_seed(0)
+    network = model.build(TASK.inputs, TASK.outputs, TASK.length, generator).eval()
+    for parameter in network.parameters():  # a fresh one hardly looks at what it reads
+        parameter.data += 0.5 * torch.randn(parameter.shape, generator=generator)
+    return network
+
+
+def test_slots_hold_what_is_written_in_their_place():
+    """What a network has written itself changes nothing; something else changes what follows, and only then."""
+    network = build(octaves=1)
+    own, plain = slots(network, TASK, PROMPTS), lookups(network, TASK, PROMPTS)
+    same = lookups(network, TASK, PROMPTS, written=own)
+    assert torch.equal(same.values, plain.values)
+    other = lookups(network, TASK, PROMPTS, written=own.flip(0) + 5.0)
+    assert torch.equal(other.values[0], plain.values[0])
+    assert not torch.equal(other.values[1], plain.values[1])
+    assert torch.equal(slots(network, TASK, PROMPTS), own)  # and it is over
+    contents = own[..., 0].double()
+    rows = swapped(network, TASK, PROMPTS, {NEAREST: contents.flip(0) + 5.0, BELOW: contents})
+    shares = {(row["with"], row["is"]): row["value"] for row in rows}
+    last = {name: float(found(trace)[-1, 1::2].double().mean()) for name, trace in ((NEAREST, other), (WRITTEN, plain))}
+    assert shares[NEAREST, "found"] == pytest.approx(last[NEAREST])
+    assert shares[WRITTEN, "found"] == shares[BELOW, "found"] == pytest.approx(last[WRITTEN])
+    assert shares[NEAREST, LOST] == pytest.approx(last[WRITTEN] - last[NEAREST])
+    assert shares[BELOW, LOST] == 0.0
+    with pytest.raises(ValueError, match=r"written must be \[400, 3, 1\], a vector for each slot of a set, got \[4, 3"):
+        lookups(network, TASK, PROMPTS, written=own[:4])
 
 
 def test_fresh_networks_are_read_and_told_on_the_page():
-    model = Index(lookups=2, slots=3, layers=1, heads=2, width=8, hidden=16, before="slots", address="token")
-    network = model.build(TASK.inputs, TASK.outputs, TASK.length, torch.Generator().manual_seed(0)).eval()
-    found = {"slots": 3, **holdings(network, network, TASK, PROMPTS)}
-    rows = [row for row in found["held"] if row["what"] == MODEL]
-    assert {row["holds"] for row in rows} == set(CONTENTS)
-    assert {row["read"] for row in rows} <= {1, 2, 3}
-    assert [{**row, "what": UNTRAINED} for row in rows] == [row for row in found["held"] if row["what"] == UNTRAINED]
-    value, more = holds(NEAREST)(found), beyond_ranks(found)
+    network = build()
+    told = {"slots": 3, **holdings(network, network, TASK, PROMPTS)}
+    rows = [row for row in told["held"] if row["what"] == MODEL]
+    assert {row["holds"] for row in rows} == {*CONTENTS, ELSEWHERE, AHEAD}
+    assert {row["read"] for row in rows} == {len(lookups(network, TASK, PROMPTS).values[0].unique())}
+    assert [{**row, "what": UNTRAINED} for row in rows] == [row for row in told["held"] if row["what"] == UNTRAINED]
+    value, less = holds(AHEAD)(told), lost_with(FRACTION)(told)
     assert value is not None
-    assert more is not None
-    assert value.value == next(row["value"] for row in rows if row["holds"] == NEAREST)
-    assert more.value == next(row["value"] for row in found["beyond"] if row["is"] == AHEAD)
-    assert holds(NEAREST)({}) is beyond_ranks({}) is None
-    numbers = {"3 extra slots": {"0": found}}
+    assert less is not None
+    assert value.value == next(row["value"] for row in rows if row["holds"] == AHEAD)
+    assert [less.value] == [row["value"] for row in told["swapped"] if (row["with"], row["is"]) == (FRACTION, LOST)]
+    assert holds(NEAREST)({}) is lost_with(FRACTION)({}) is None
+    numbers = {"3 extra slots": {"0": told}}
     shown = next(table for table in tables(numbers) if table.rows)
-    assert shown.rows[0][:3] == ["3 extra slots", MODEL, f"{rows[0]['read']} of 3"]
+    assert shown.rows[0][:4] == ["3 extra slots", MODEL, f"{rows[0]['read']} of 3", NEAREST]
     assert {len(row) for row in shown.rows} == {len(shown.columns)}
     assert "slot" in figures(numbers)

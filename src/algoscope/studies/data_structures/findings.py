@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from algoscope.studies.claim import Finding, Numbers, Value
-from algoscope.studies.data_structures.holdings import AHEAD
+from algoscope.studies.data_structures.holdings import LOST
 from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED
 
@@ -221,10 +221,14 @@ def holds(content: str) -> Find:
     return find
 
 
-def beyond_ranks(model: Model) -> Value | None:
-    """How much more is found by reading slots than if they told the rank of one point, and nothing else."""
-    rows = table(model, "beyond", **{"is": AHEAD})
-    return value_of(rows[0]) if rows else None
+def lost_with(content: str) -> Find:
+    """How much less is found where slots hold something else."""
+
+    def find(model: Model) -> Value | None:
+        rows = table(model, "swapped", **{"with": content, "is": LOST})
+        return value_of(rows[0]) if rows else None
+
+    return find
 
 
 def pictures_in_order(model: Model) -> Value | None:

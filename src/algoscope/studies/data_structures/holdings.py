@@ -1,4 +1,4 @@
-"""What extra slots hold: numbers that a network wrote, beside what people would write there."""
+"""What extra slots hold: numbers that a network wrote, beside what people would write there, and in its place."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from algoscope.matching.bootstrap import ratio_interval, resampling
+from algoscope.matching.lookups import found
 from algoscope.models import Network
 from algoscope.reading import lookups, slots
 from algoscope.studies.data_structures.intervals import CONFIDENCE, RESAMPLES, Table, described
@@ -17,12 +18,14 @@ from algoscope.trace import Prompts
 
 FEW = 20  # queries; of a slot that fewer read it is not known what it is for
 STILL = 1e-6  # a standard deviation this small, relative to what a slot holds, is that of one that never changes
+SHOWN = 400  # sets, in the figure
 FIT, JUDGE = slice(0, None, 2), slice(1, None, 2)  # sets: by half of them it is told what slots are for
 NEAREST, VALUE, BELOW = "the rank of the nearest point", "the nearest point", "how many points lie below"
-FRACTION = "that rank, and how far to the next"
-SHOWN = 400  # sets, in the figure
-ALONE, LAST, AHEAD = "the nearest point", "the last look-up", "ahead"
+FRACTION, ELSEWHERE = "that rank, and how far to the next", "null: the same of the next slot"
+AHEAD, WRITTEN, LOST = "ahead of the null", "as written", "less than as written"
 Sorted = Float[Tensor, "sets points"]
+Contents = Float[Tensor, "sets slots"]
+Asked = Mapping[int, tuple[int, Tensor]]  # of slots: by how many queries, and the middle of these; in its order
 
 
 def _rank(points: Sorted, middle: Tensor) -> Tensor:
@@ -47,14 +50,14 @@ def _fraction(points: Sorted, middle: Tensor) -> Tensor:
 CONTENTS: Mapping[str, Callable[[Sorted, Tensor], Tensor]] = {
     NEAREST: _rank,
     VALUE: lambda points, middle: points.gather(1, _rank(points, middle)[:, None])[:, 0],
-    FRACTION: _fraction,
     BELOW: lambda points, middle: (points < middle).sum(1),
+    FRACTION: _fraction,
 }
 
 
 def holdings(network: Network, fresh: Network | None, task: Search, prompts: Prompts) -> dict[str, Any]:
     """Of a network, and of the same before training: how many slots are read, and how much of what they hold is
-    explained by what they may hold. Of the first also what one slot holds, and whether slots tell more than ranks.
+    explained by what they may hold. Of the first also what is found with that in its place, and what one slot holds.
     """
     rows, told = [], {}
     for what, each in {MODEL: network, UNTRAINED: fresh}.items():
@@ -62,81 +65,90 @@ def holdings(network: Network, fresh: Network | None, task: Search, prompts: Pro
             continue
         reads = lookups(each, task, prompts).values.long().cpu() - task.size
         contents = slots(each, task, prompts)[..., 0].double().cpu()
-        used = len(reads[reads >= 0].unique())
-        rows += [{"what": what, "read": used, **row} for row in explained(reads, contents, prompts)]
+        asked = asked_of(reads, prompts)
+        used, others = len(reads[reads >= 0].unique()), instead(contents, asked, prompts)
+        rows += [{"what": what, "read": used, **row} for row in explained(contents, asked, others)]
         if what == MODEL:
-            told = {"beyond": beyond(reads, prompts), "slot": seen(reads, contents, prompts)}
+            told = {"swapped": swapped(each, task, prompts, others), "slot": seen(contents, asked, prompts)}
     return {"held": rows, **told}
 
 
-def explained(
-    reads: Int[Tensor, "lookups sets queries"], contents: Float[Tensor, "sets slots"], prompts: Prompts
-) -> Table:
-    """The share of the variance of what slots hold, from set to set, that follows from each thing that they may hold;
-    a slot counts by how often it is read. `reads` are numbers of slots, and below zero where points are read.
+def asked_of(reads: Int[Tensor, "lookups sets queries"], prompts: Prompts) -> Asked:
+    """Of the slots that are read often enough, in half of the sets, from the lowest queries to the highest. `reads` are
+    numbers of slots, and below zero where points are read.
+    """
+    queries = prompts.x[:, prompts.before :, 0].double().cpu().expand(len(reads), -1, -1)
+    each = {slot: queries[:, FIT][reads[:, FIT] == slot] for slot in range(int(reads.max()) + 1)}
+    told = {slot: (len(asked), asked.median()) for slot, asked in each.items() if len(asked) >= FEW}
+    return dict(sorted(told.items(), key=lambda slot: float(slot[1][1])))
 
-    Where a slot is asked, and what linear function it holds, is fitted to every second set, and the others are judged.
+
+def instead(contents: Contents, asked: Asked, prompts: Prompts) -> dict[str, Contents]:
+    """By what slots may hold, that in the place of what they hold: a line of it, fitted to half of the sets. As a null,
+    that of the next slot. Slots that are seldom read or do not change, or whose numbers went astray, stay as they are.
     """
     points = prompts.x[:, : prompts.before, 0].double().cpu().sort(1).values
-    spread, *errors = torch.zeros(1 + len(CONTENTS), len(points[JUDGE]), dtype=points.dtype)
-    for slot, (count, middle) in _asked(reads, prompts).items():
+    made = {name: contents.clone() for name in (*CONTENTS, ELSEWHERE)}
+    middles = [middle for _, middle in asked.values()]
+    for slot, middle, other in zip(asked, middles, middles[1:] + middles[-2:-1] or middles, strict=True):
         own = contents[:, slot]
-        mean, deviation = own[FIT].mean(), own[FIT].std()
-        if bool(deviation <= STILL * own.abs().max()):
+        if not bool(own[FIT].std() > STILL * own.abs().max()):
             continue
-        own = (own - mean) / deviation
-        spread += count * own[JUDGE].square()
-        for error, content in zip(errors, CONTENTS.values(), strict=True):
-            known = torch.stack((torch.ones_like(own), content(points, middle).to(own)), 1)
-            line = torch.linalg.lstsq(known[FIT], own[FIT, None]).solution[:, 0]
-            error += count * (own - known @ line)[JUDGE].square()
-    if not bool(spread.any()):
+        known = {name: content(points, middle) for name, content in CONTENTS.items()}
+        for name, content in (*known.items(), (ELSEWHERE, CONTENTS[FRACTION](points, other))):
+            base = torch.stack((torch.ones_like(own), content.to(own)), 1)
+            made[name][:, slot] = base @ torch.linalg.lstsq(base[FIT], own[FIT, None]).solution[:, 0]
+    return made
+
+
+def explained(contents: Contents, asked: Asked, others: Mapping[str, Contents]) -> Table:
+    """The share of the variance of what slots hold, from set to set, that follows from what they may hold, in sets that
+    lines were not fitted to; and how much more follows from the last of these than from the null. A slot counts by how
+    often it is read.
+    """
+    if not asked:
         return []
+    count = torch.tensor([count for count, _ in asked.values()], dtype=contents.dtype)
+    own = contents[:, list(asked)]
+    mean, deviation = own[FIT].mean(0), own[FIT].std(0)
+    moves = deviation > STILL * own.abs().amax(0)
+    if not bool(moves.any()):
+        return []
+    weight = (count / deviation.square())[moves]
+
+    def squares(apart: Tensor) -> Tensor:
+        return (apart[JUDGE][:, moves].square() @ weight)[:, None]
+
+    spread, errors = squares(own - mean), {name: squares(own - other[:, list(asked)]) for name, other in others.items()}
     draws, rows = resampling(len(spread), RESAMPLES, 0), []
-    for name, error in zip(CONTENTS, errors, strict=True):
-        left, low, high = (float(part) for part in ratio_interval(error[:, None], spread[:, None], draws, CONFIDENCE))
-        rows.append({"holds": name, "value": 1 - left, "low": 1 - high, "high": 1 - low, "n": len(spread)})
+    left = {name: spread - error for name, error in errors.items()} | {AHEAD: errors[ELSEWHERE] - errors[FRACTION]}
+    for name, less in left.items():
+        value, low, high = (float(part) for part in ratio_interval(less, spread, draws, CONFIDENCE))
+        rows.append({"holds": name, "value": value, "low": low, "high": high, "n": len(spread)})
     return rows
 
 
-def beyond(reads: Int[Tensor, "lookups sets queries"], prompts: Prompts) -> Table:
-    """Whether slots tell more than ranks: of the queries whose first look-up reads a slot, how often the answer is the
-    point nearest to the middle of those that read this slot, how often the last look-up reads it, and the difference.
+def swapped(network: Network, task: Search, prompts: Prompts, others: Mapping[str, Contents]) -> Table:
+    """What is found where slots hold other things, in sets that these were not fitted to; as they are written; and how
+    much less is found with each than so.
     """
-    x = prompts.x[..., 0].double().cpu()
-    points, queries = x[:, : prompts.before], x[:, prompts.before :]
-    middles = torch.full((max(int(reads.max()), 0) + 1,), torch.nan, dtype=x.dtype)
-    for slot, (_, middle) in _asked(reads[:1], prompts).items():
-        middles[slot] = middle
-    middle = torch.where(reads[0] >= 0, middles[reads[0].clamp(min=0)], torch.nan)
-    told, nearest = ((points[:, None] - at[..., None]).abs().argmin(-1) for at in (middle, queries))
-    counted = ~middle.isnan()
-    right = [((read == nearest) & counted)[JUDGE].sum(1) for read in (told, reads[-1] + prompts.before)]
-    some = counted[JUDGE].any(1)
-    if not bool(some.any()):
-        return []
-    shares = torch.stack((*right, right[1] - right[0]), 1)[some].double() / counted[JUDGE].sum(1, keepdim=True)[some]
-    return [{"is": name, **row} for name, row in zip((ALONE, LAST, AHEAD), described(shares, least=-1.0), strict=True)]
+    traces = {name: lookups(network, task, prompts, written=other[..., None]) for name, other in others.items()}
+    traces[WRITTEN] = lookups(network, task, prompts)
+    shares = {name: found(trace)[-1].double().mean(-1, keepdim=True)[JUDGE] for name, trace in traces.items()}
+    rows = [{"with": name, "is": "found", **described(share)[0]} for name, share in shares.items()]
+    lost = {name: shares[WRITTEN] - share for name, share in shares.items() if name != WRITTEN}
+    return rows + [{"with": name, "is": LOST, **described(share, least=-1.0)[0]} for name, share in lost.items()]
 
 
-def seen(
-    reads: Int[Tensor, "lookups sets queries"], contents: Float[Tensor, "sets slots"], prompts: Prompts
-) -> dict[str, list[Any]]:
+def seen(contents: Contents, asked: Asked, prompts: Prompts) -> dict[str, list[Any]]:
     """Of one slot, that which is asked in the middle of the others: what it holds in some of the sets, the rank that it
     may hold, and on which side another point is sooner the nearest. In columns: names once, for a short file.
     """
-    asked = sorted(_asked(reads, prompts).items(), key=lambda each: float(each[1][1]))
     if not asked:
         return {}
-    slot, (_, middle) = asked[len(asked) // 2]
+    slot = list(asked)[len(asked) // 2]
+    middle = asked[slot][1]
     points = prompts.x[:SHOWN, : prompts.before, 0].double().cpu().sort(1).values
     below, above = _cell(points, middle)
     sides = ["below" if closer else "above" for closer in (below < above).tolist()]
     return {"rank": _rank(points, middle).tolist(), "held": contents[:SHOWN, slot].tolist(), "next": sides}
-
-
-def _asked(reads: Int[Tensor, "lookups sets queries"], prompts: Prompts) -> dict[int, tuple[int, Tensor]]:
-    """Of each slot that is read often enough: by how many queries, and their median; of half of the sets."""
-    queries = prompts.x[:, prompts.before :, 0].double().cpu().expand(len(reads), -1, -1)
-    each = {slot: queries[:, FIT][reads[:, FIT] == slot] for slot in range(int(reads.max()) + 1)}
-    return {slot: (len(asked), asked.median()) for slot, asked in each.items() if len(asked) >= FEW}

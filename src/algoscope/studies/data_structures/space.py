@@ -3,14 +3,14 @@
 from algoscope.studies.claim import Claim
 from algoscope.studies.data_structures.findings import (
     ahead_at_last,
-    beyond_ranks,
     each,
     found_at_last,
     holds,
+    lost_with,
     most_space,
 )
 from algoscope.studies.data_structures.forms import AS_WAVES, FORMS, PAIRED
-from algoscope.studies.data_structures.holdings import NEAREST
+from algoscope.studies.data_structures.holdings import AHEAD, FRACTION
 from algoscope.studies.data_structures.published import value
 from algoscope.studies.data_structures.references import BUCKETS, INTERPOLATION
 from algoscope.studies.data_structures.trainings import (
@@ -23,8 +23,6 @@ from algoscope.studies.data_structures.trainings import (
     slots_known,
     space,
 )
-
-RANKS = 0.8  # of the variance of what slots hold, if that is a rank and little else
 
 SPACE = (
     *(
@@ -59,19 +57,20 @@ SPACE = (
             ),
             Claim(
                 f"slots-hold-ranks-{slots}",
-                f"Slots, {slots} of them, hold ranks: where a point is, nearest to the middle of what asks for it.",
+                f"Each of {slots} slots holds a rank, with a fraction: more follows from its own than from the next's.",
                 "ours",
-                each(holds(NEAREST), slots_known(slots), at_least=RANKS),
+                each(holds(AHEAD), slots_known(slots), at_least=0.0),
                 None,
-                "share of the variance of what a slot holds, from set to set, in sets that were not fitted",
+                "variance of what slots hold, from set to set, that a line explains of: the rank of the point nearest "
+                "to the middle of what asks for a slot, and how far the next is; the null is that of the next slot",
             ),
             Claim(
-                f"slots-tell-more-{slots}",
-                f"Slots, {slots} of them, tell more than that rank: what follows finds other points, too.",
+                f"slots-are-ranks-{slots}",
+                f"That is all that {slots} slots hold: with it in their place as much is found.",
                 "ours",
-                each(beyond_ranks, slots_known(slots), at_least=0.0),
+                each(lost_with(FRACTION), slots_known(slots), at_most=0.02),
                 None,
-                "more found than if the point of that rank were always the answer, on the same queries",
+                "less found with lines of that in the place of what was written; 2 points are allowed",
             ),
         )
     ),

@@ -5,7 +5,7 @@ from typing import Any
 
 from algoscope.studies.claim import Numbers, Value
 from algoscope.studies.data_structures.findings import error, sorted_share, value_of
-from algoscope.studies.data_structures.holdings import AHEAD, CONTENTS
+from algoscope.studies.data_structures.holdings import CONTENTS, ELSEWHERE
 from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.published import Number
 from algoscope.studies.data_structures.published import numbers as published
@@ -74,18 +74,19 @@ def _held(numbers: Numbers) -> Table:
     rows = []
     for label, model in labeled(numbers).items():
         for what in (MODEL, UNTRAINED):
-            if found := table(model, "held", what=what):
-                alone = [row for row in table(model, "beyond") if row["is"] != AHEAD] if what == MODEL else []
-                shares = [f"{row['value']:.3f} ({row['low']:.3f} – {row['high']:.3f})" for row in (*found, *alone)]
-                told = [*shares, "", ""][: len(CONTENTS) + 2]
-                rows.append([label, what, f"{found[0]['read']} of {model['slots']}", *told])
+            found = {row["holds"]: row for row in table(model, "held", what=what)}
+            for name in (*CONTENTS, ELSEWHERE) if found else ():
+                read, row = f"{found[name]['read']} of {model['slots']}", found[name]
+                swaps = table(model, "swapped", **{"with": name, "is": "found"}) if what == MODEL else []
+                shares = [f"{each['value']:.3f} ({each['low']:.3f} – {each['high']:.3f})" for each in (row, *swaps)]
+                rows.append([label, what, read, name, *shares, *([] if swaps else [""])])
     return Table(
         "What do extra slots hold?",
-        "The share of the variance of what a slot holds, from set to set, that a line explains of: the rank of the "
-        "point that is nearest to the middle of the queries that read the slot, this point itself, and how many points "
-        "are below that middle. Lines are fitted to half of the sets, and the others judged. Of the queries that read "
-        "a slot first, the last columns tell how many that point answers, and how many are found.",
-        ("model", "network", "slots read", *CONTENTS, "found by that point alone", "found"),
+        "The share of the variance of what a slot holds, from set to set, that a line explains of what it may hold: "
+        "nearest to the middle of the queries that read the slot, and below it. And how much is found where slots hold "
+        "that line instead. Lines are fitted to half of the sets, and the others judged. Of runs whose weights were at "
+        "hand when this was measured.",
+        ("model", "network", "slots read", "what they may hold", "explained", "found with that instead"),
         rows,
     )
 
