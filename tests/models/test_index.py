@@ -136,8 +136,35 @@ def test_slots_of_one_token_are_one_to_who_writes_and_who_reads_them(address, fo
     assert torch.allclose(*outputs, rtol=1e-9) == (address == "token")
 
 
+def test_a_vector_is_compared_with_tokens_and_the_token_that_is_read_is_seen_next():
+    """The formulas of one look-up, in numpy; and tokens learn from both."""
+    model = Index(lookups=2, slots=3, layers=1, heads=2, width=8, hidden=16, before="slots", address="token")
+    network, tokens = battery.scrambled(model), battery.draw_tokens(6, battery.LENGTH)
+    assert isinstance(network, IndexNetwork)
+    assert network.slots is not None
+    noise = torch.full((6, *network.noise), 0.5, dtype=tokens.dtype)
+    asker, following = network.blocks[1], network.blocks[2]
+    assert isinstance(asker, Asker)
+    assert isinstance(following, Asker)
+    entered = []
+    following.register_forward_hook(lambda _, given, __: entered.append(given[0]))
+    _, states = network.run(tokens, ["look-up 1"], noise=noise)
+    vector = asker(tokens[:, battery.OUTPUTS :])[..., battery.OUTPUTS :].detach().numpy()
+    logits = vector @ network.slots.detach().numpy().T / np.sqrt(8) / model.temperature
+    weights = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    np.testing.assert_allclose(states["look-up 1"][..., battery.OUTPUTS :].detach().numpy(), weights, rtol=1e-9)
+    place = entered[0][..., tokens.shape[-1] :][..., : battery.OUTPUTS + 8]
+    np.testing.assert_allclose(place[..., : battery.OUTPUTS].detach().numpy(), 0.0)
+    np.testing.assert_allclose(
+        place[..., battery.OUTPUTS :].detach().numpy(), weights @ network.slots.detach().numpy(), rtol=1e-9
+    )
+    for told in (states["look-up 1"][..., battery.OUTPUTS], place[..., battery.OUTPUTS]):
+        (gradient,) = torch.autograd.grad(told.sum(), network.slots, retain_graph=True)
+        assert bool((gradient.abs() > 0).any(1).all())
+
+
 def test_tokens_that_slots_are_addressed_by_begin_as_waves():
-    """Those of neighbors are alike, and of others less so."""
+    """Where there are more of them than the width, those of neighbors are alike, and of others less so."""
     network = Index(lookups=2, slots=64, layers=1, heads=2, width=16, hidden=16, address="token").build(
         1, 5, 6, generator()
     )
@@ -145,6 +172,8 @@ def test_tokens_that_slots_are_addressed_by_begin_as_waves():
     places = np.arange(64) + 0.5
     expected = np.cos(np.pi / 64 * np.outer(places, np.arange(16)))
     assert np.abs(network.slots.detach().numpy() - expected).max() < 0.1
+    alike = np.corrcoef(network.slots.detach().numpy())
+    assert np.diag(alike, 1).min() > 0.7 > 0.5 > np.abs(np.diag(alike, 20)).max()
     first = network.blocks[1]
     assert isinstance(first, Asker)
     assert first.last.out_features == 5 + 16  # a logit for each point, and a vector
@@ -331,7 +360,9 @@ def test_tasks_of_several_scales_fit():
         ({"pointer": 0}, "pointer must be an integer >= 1"),
         ({"width": 30}, "width must be a multiple of heads = 8, got 30"),
         ({"address": "each"}, "address must be one of 'all', 'pointer', 'token', got 'each'"),
-        ({"address": "token"}, 'address must be "all" or "pointer" where there are no slots, got "token"'),
+        ({"address": "token"}, 'address must be "all" or "pointer" where no look-up reads slots, got "token"'),
+        ({"address": "token", "slots": 2, "lookups": 1}, "where no look-up reads slots"),
+        ({"coldest": 1.0, "lookups": 1}, "coldest must be None where there is one look-up"),
         ({"answer": "first"}, "answer must be one of 'last', 'any', 'each', got 'first'"),
         ({"temperature": 0.0}, "temperature must be a finite number > 0"),
         ({"coldest": 0.0}, "coldest must be a finite number > 0"),

@@ -46,8 +46,9 @@ class Index(Model):
     that was looked up so far, and chooses the next place; they are one network for all look-ups if `shared`.
     `address` says how a place is chosen: "all" gives each place a logit of its own and "pointer" compares a vector
     with one for each place, so that networks do not grow with the set. "token" does so for slots alone, with the tokens
-    that they begin as, neighbors alike: so a slot that was never read is known by its neighbors, to who reads it as to
-    who writes it; else most never are. The answer is the "last" point looked up, or "any" of them; "each" is the same,
+    that they begin as, which begin as waves: where there are more slots than `width` neighbors are alike, and what is
+    learned of one slot, to write it and to read it, serves its neighbors (of many slots most are else never read). The
+    answer is the "last" point looked up, or "any" of them; "each" is the same,
     but training counts what was found after each look-up, so that early ones matter. Look-ups `before` the last read
     "all" places or "slots" alone, whose use is else learned late; or they may read all, but `favor` slots to begin
     with: the logits of points are lower by so much, which training can undo.
@@ -64,7 +65,7 @@ class Index(Model):
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up
     may answer none goes where another has been. Soft look-ups can read several places at once, which hard ones cannot:
-    so those before the last may be cooled in training, down to the temperature `coldest`.
+    so those before the last may be cooled, down to the temperature `coldest`, from 30 to 90% of training.
 
     Tokens that are pictures, of the height and width `picture`, first become `features` by an encoder whose first
     convolution has `channels`: these are all that is stored, asked and compared.
@@ -111,8 +112,8 @@ class Index(Model):
         arguments.integer("hidden", self.hidden, 1)
         arguments.integer("pointer", self.pointer, 1)
         arguments.choice("address", self.address, ADDRESSES)
-        if self.address == "token" and not self.slots:
-            raise ValueError('address must be "all" or "pointer" where there are no slots, got "token"')
+        if self.address == "token" and (not self.slots or self.lookups == 1):
+            raise ValueError('address must be "all" or "pointer" where no look-up reads slots, got "token"')
         arguments.choice("answer", self.answer, ANSWERS)
         arguments.choice("before", self.before, BEFORE)
         if self.before == "slots" and not self.slots:
@@ -129,6 +130,8 @@ class Index(Model):
         arguments.number("temperature", self.temperature, strict=True)
         if self.coldest is not None:
             arguments.number("coldest", self.coldest, strict=True)
+            if self.lookups == 1:
+                raise ValueError("coldest must be None where there is one look-up: those before the last are cooled")
             if self.coldest > self.temperature:
                 raise ValueError(f"coldest must be at most temperature = {self.temperature}, got {self.coldest}")
         arguments.number("softness", self.softness, strict=True)
