@@ -7,6 +7,7 @@ import altair as alt
 
 from algoscope.report import charts
 from algoscope.studies.claim import Numbers
+from algoscope.studies.data_structures.holdings import FOUND_SO
 from algoscope.studies.data_structures.references import BINARY, INTERPOLATION, MODEL, TREE, UNTRAINED
 from algoscope.studies.data_structures.trainings import BLIND, FROZEN, NOISELESS, OURS, UNPERMUTED
 from algoscope.studies.plans import Plan, Rows, curves, drawn
@@ -163,6 +164,14 @@ def _at_last(numbers: Numbers) -> Rows:
                 yield {"row": label, "series": row["what"], "x": row["value"], **ends}
 
 
+def _swapped(numbers: Numbers) -> Rows:
+    """What every model with slots finds where they hold something else."""
+    for label, model in labeled(numbers).items():
+        for row in model.get("swapped", ()):
+            if row["is"] == FOUND_SO:
+                yield {"row": label, "series": row["with"], "x": row["value"], "low": row["low"], "high": row["high"]}
+
+
 def _learning(model: Numbers) -> Rows:
     found = model.get("learning")
     for step, error in zip(found["step"], found["error"], strict=True) if found else ():
@@ -204,6 +213,10 @@ ACROSS: dict[str, Plan] = {
         lambda rows: charts.dots(rows, "share of places", "Is a point beside its neighbor?", "network"),
     ),
     "at-last": (_at_last, lambda rows: charts.dots(rows, "share found", "Found after the last look-up", "by")),
+    "swapped": (
+        _swapped,
+        lambda rows: charts.dots(rows, "share found", "Found where slots hold something else", "slots hold"),
+    ),
     "ablations": (
         _ablations,
         curves("look-ups", "share found", "What is lost without it", legend="of", domain=(0.0, 1.0)),

@@ -21,8 +21,9 @@ STILL = 1e-6  # a standard deviation this small, relative to what a slot holds, 
 SHOWN = 400  # sets, in the figure
 FIT, JUDGE = slice(0, None, 2), slice(1, None, 2)  # sets: by half of them it is told what slots are for
 NEAREST, VALUE, BELOW = "the rank of the nearest point", "the nearest point", "how many points lie below"
-FRACTION, ELSEWHERE = "that rank, and how far to the next", "null: the same of the next slot"
-AHEAD, WRITTEN, LOST = "ahead of the null", "as written", "less than as written"
+FRACTION, ELSEWHERE = "the rank, with a fraction: how far to the next", "null: that of the next slot"
+AHEAD, WRITTEN = "ahead of the null", "what was written"
+FOUND_SO, LOST = "found", "less than as written"
 Sorted = Float[Tensor, "sets points"]
 Contents = Float[Tensor, "sets slots"]
 Asked = Mapping[int, tuple[int, Tensor]]  # of slots: by how many queries, and the middle of these; in its order
@@ -135,7 +136,7 @@ def swapped(network: Network, task: Search, prompts: Prompts, others: Mapping[st
     traces = {name: lookups(network, task, prompts, written=other[..., None]) for name, other in others.items()}
     traces[WRITTEN] = lookups(network, task, prompts)
     shares = {name: found(trace)[-1].double().mean(-1, keepdim=True)[JUDGE] for name, trace in traces.items()}
-    rows = [{"with": name, "is": "found", **described(share)[0]} for name, share in shares.items()]
+    rows = [{"with": name, "is": FOUND_SO, **described(share)[0]} for name, share in shares.items()]
     lost = {name: shares[WRITTEN] - share for name, share in shares.items() if name != WRITTEN}
     return rows + [{"with": name, "is": LOST, **described(share, least=-1.0)[0]} for name, share in lost.items()]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from algoscope.studies.claim import Numbers, Value
 from algoscope.studies.data_structures.findings import error, sorted_share, value_of
-from algoscope.studies.data_structures.holdings import CONTENTS, ELSEWHERE
+from algoscope.studies.data_structures.holdings import CONTENTS, ELSEWHERE, FOUND_SO, FRACTION
 from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.published import Number
 from algoscope.studies.data_structures.published import numbers as published
@@ -75,9 +75,10 @@ def _held(numbers: Numbers) -> Table:
     for label, model in labeled(numbers).items():
         for what in (MODEL, UNTRAINED):
             found = {row["holds"]: row for row in table(model, "held", what=what)}
-            for name in (*CONTENTS, ELSEWHERE) if found else ():
+            names = (*CONTENTS, ELSEWHERE) if what == MODEL else (FRACTION,)
+            for name in names if found else ():
                 read, row = f"{found[name]['read']} of {model['slots']}", found[name]
-                swaps = table(model, "swapped", **{"with": name, "is": "found"}) if what == MODEL else []
+                swaps = table(model, "swapped", **{"with": name, "is": FOUND_SO}) if what == MODEL else []
                 shares = [f"{each['value']:.3f} ({each['low']:.3f} – {each['high']:.3f})" for each in (row, *swaps)]
                 rows.append([label, what, read, name, *shares, *([] if swaps else [""])])
     return Table(
