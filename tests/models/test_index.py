@@ -158,9 +158,14 @@ def test_a_vector_is_compared_with_tokens_and_the_token_that_is_read_is_seen_nex
     np.testing.assert_allclose(
         place[..., battery.OUTPUTS :].detach().numpy(), weights @ network.slots.detach().numpy(), rtol=1e-9
     )
-    for told in (states["look-up 1"][..., battery.OUTPUTS], place[..., battery.OUTPUTS]):
-        (gradient,) = torch.autograd.grad(told.sum(), network.slots, retain_graph=True)
-        assert bool((gradient.abs() > 0).any(1).all())
+    told = [states["look-up 1"][..., battery.OUTPUTS], place[..., battery.OUTPUTS]]
+    gradients = [torch.autograd.grad(each.sum(), network.slots, retain_graph=True)[0] for each in told]
+    before, step = [each.sum().detach() for each in told], 1e-6
+    network.slots.data[0, 0] += step
+    moved = network.run(tokens, ["look-up 1"], noise=noise)[1]["look-up 1"][..., battery.OUTPUTS].sum()
+    after = [moved, entered[1][..., tokens.shape[-1] + battery.OUTPUTS].sum()]
+    for gradient, end, begin in zip(gradients, after, before, strict=True):
+        torch.testing.assert_close(gradient[0, 0], (end.detach() - begin) / step, rtol=1e-4, atol=1e-6)
 
 
 def test_tokens_that_slots_are_addressed_by_begin_as_waves():

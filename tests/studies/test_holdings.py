@@ -161,6 +161,10 @@ def test_slots_hold_what_is_written_in_their_place():
     assert shares[WRITTEN, "found"] == shares[BELOW, "found"] == pytest.approx(last[WRITTEN])
     assert shares[NEAREST, LOST] == pytest.approx(last[WRITTEN] - last[NEAREST])
     assert shares[BELOW, LOST] == 0.0
+    many = {str(shift): contents + shift for shift in (-5.0, -1.0, 1.0, 5.0)}
+    losses = [row for row in swapped(network, TASK, PROMPTS, many) if row["is"] == LOST]
+    assert all(row["low"] <= row["value"] <= row["high"] for row in losses)
+    assert min(row["low"] for row in losses) < 0  # something else may also be better
     with pytest.raises(ValueError, match=r"written must be \[400, 3, 1\], a vector for each slot of a set, got \[4, 3"):
         lookups(network, TASK, PROMPTS, written=own[:4])
 
