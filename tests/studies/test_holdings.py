@@ -26,7 +26,7 @@ from algoscope.studies.data_structures.holdings import (
     explained,
     holdings,
     instead,
-    seen,
+    one_slot,
     swapped,
 )
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED
@@ -125,13 +125,13 @@ def test_slots_that_few_read_that_never_change_or_went_astray_say_nothing():
 
 def test_one_slot_is_shown_with_the_rank_and_the_side_of_the_next_point():
     """That of the third quarter: of four it is the one in the middle, or next to it."""
-    shown = seen(torch.as_tensor(written(VALUE)), ASKED, PROMPTS)
+    shown = one_slot(torch.as_tensor(written(VALUE)), ASKED, PROMPTS)
     assert shown["held"] == written(VALUE)[:SHOWN, 2].tolist()
     ranks, parts = written(NEAREST)[:SHOWN, 2], np.array(fractions(MIDDLES[2]))[:SHOWN] % 1
     assert np.mean(np.array(shown["rank"]) == ranks) > 0.9  # the middle is estimated
     inner = (ranks > 0) & (ranks < 8) & (np.abs(parts - 0.5) > 0.1)
     assert np.mean((np.array(shown["next"]) == "below") == (parts < 0.5), where=inner) > 0.9
-    assert seen(torch.zeros(400, SLOTS), {}, PROMPTS) == {}
+    assert one_slot(torch.zeros(400, SLOTS), {}, PROMPTS) == {}
 
 
 def build(**form):

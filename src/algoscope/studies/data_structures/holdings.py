@@ -26,7 +26,7 @@ AHEAD, WRITTEN = "ahead of the null", "what was written"
 FOUND_SO, LOST = "found", "less than as written"
 Sorted = Float[Tensor, "sets points"]
 Contents = Float[Tensor, "sets slots"]
-Asked = Mapping[int, tuple[int, Tensor]]  # of slots: by how many queries, and the middle of these; in its order
+Asked = Mapping[int, tuple[int, Tensor]]  # of slots: how many queries read one, and their middle; by the middle
 
 
 def _rank(points: Sorted, middle: Tensor) -> Tensor:
@@ -70,7 +70,7 @@ def holdings(network: Network, fresh: Network | None, task: Search, prompts: Pro
         used, others = len(reads[reads >= 0].unique()), instead(contents, asked, prompts)
         rows += [{"what": what, "read": used, **row} for row in explained(contents, asked, others)]
         if what == MODEL:
-            told = {"swapped": swapped(each, task, prompts, others), "slot": seen(contents, asked, prompts)}
+            told = {"swapped": swapped(each, task, prompts, others), "slot": one_slot(contents, asked, prompts)}
     return {"held": rows, **told}
 
 
@@ -141,7 +141,7 @@ def swapped(network: Network, task: Search, prompts: Prompts, others: Mapping[st
     return rows + [{"with": name, "is": LOST, **described(share, least=-1.0)[0]} for name, share in lost.items()]
 
 
-def seen(contents: Contents, asked: Asked, prompts: Prompts) -> dict[str, list[Any]]:
+def one_slot(contents: Contents, asked: Asked, prompts: Prompts) -> dict[str, list[Any]]:
     """Of one slot, that which is asked in the middle of the others: what it holds in some of the sets, the rank that it
     may hold, and on which side another point is sooner the nearest. In columns: names once, for a short file.
     """
