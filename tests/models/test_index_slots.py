@@ -10,6 +10,8 @@ import torch
 from algoscope.models import Index
 from algoscope.models.index import Asker, IndexNetwork
 
+SMALL = Index(lookups=2, layers=1, heads=2, width=8, hidden=16)
+
 
 def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
