@@ -43,7 +43,6 @@ MODELS: list[Model] = [
 
 INDEXES: list[Model] = [  # networks that store points and look them up
     Index(lookups=3, layers=2, heads=2, width=8, hidden=16),
-    Index(lookups=2, layers=1, heads=2, width=8, hidden=16, scale="gaps"),
     Index(lookups=2, slots=3, layers=1, heads=1, width=8, hidden=16, answer="any"),
     Index(lookups=3, layers=1, heads=2, width=8, hidden=16, address="pointer", shared=True),
     Index(lookups=3, layers=1, heads=2, width=8, hidden=16, shared=True, answer="each", octaves=3),

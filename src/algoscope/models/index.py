@@ -34,7 +34,6 @@ from algoscope.models.transformer import Block, Transformer, added
 ADDRESSES = ("all", "pointer", "token")
 ANSWERS = ("last", "any", "each")
 BEFORE = ("all", "slots")
-SCALES = ("spread", "gaps")
 MOST_FAVOR = 100.0  # far above what noise adds, and far below what bars a place
 
 
@@ -66,9 +65,7 @@ class Index(Model):
     In training places are weighed by a softmax at `temperature` of logits with Gumbel noise (without it if not
     `noisy`), and sorting has the gradient of a soft sort of `softness`. Otherwise both are hard, and where any look-up
     may answer none goes where another has been. Soft look-ups can read several places at once, which hard ones cannot:
-    so those before the last may be cooled, down to the temperature `coldest`, from 30 to 90% of training. How soft a
-    sort is depends on the scale of scores: that is their "spread" or, so that long training does not lose the order,
-    the mean of their "gaps".
+    so those before the last may be cooled, down to the temperature `coldest`, from 30 to 90% of training.
 
     Tokens that are pictures, of the height and width `picture`, first become `features` by an encoder whose first
     convolution has `channels`: these are all that is stored, asked and compared.
@@ -99,7 +96,6 @@ class Index(Model):
     temperature: float = 2.0
     coldest: float | None = None
     softness: float = 0.1
-    scale: Literal["spread", "gaps"] = "spread"
     noisy: bool = True
     ordered: bool = True
     adaptive: bool = True
@@ -139,9 +135,6 @@ class Index(Model):
             if self.coldest > self.temperature:
                 raise ValueError(f"coldest must be at most temperature = {self.temperature}, got {self.coldest}")
         arguments.number("softness", self.softness, strict=True)
-        arguments.choice("scale", self.scale, SCALES)
-        if self.scale == "gaps" and (self.folds or not self.permuted):
-            raise ValueError('scale must be "spread" where scores are folded, or points not permuted, got "gaps"')
         for name in ("shared", "noisy", "ordered", "adaptive", "permuted", "apart"):
             arguments.boolean(name, getattr(self, name))
         if self.apart and not (self.slots and self.permuted):
@@ -216,7 +209,7 @@ class IndexNetwork(Network):
         draw_normal(self.read_in.bias, 1 / math.sqrt(inputs), generator)
         for asker in () if model.shared else askers:
             draw_normal(asker.first.bias, 1 / math.sqrt(asker.first.in_features), generator)
-        self.score, self.sort = Score(model.scale == "gaps"), Sort(model.softness)
+        self.score, self.sort = Score(), Sort(model.softness)
         before = model.before if model.permuted else None
         self.visit = Visit(points, Look(model.temperature, model.noisy), before, model.favor, model.octaves)
         self.answer, self.scored = Answer(points, model.answer), model.lookups if model.answer == "each" else 1

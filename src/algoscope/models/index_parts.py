@@ -15,7 +15,6 @@ BARRED = -1e4  # far below every logit, but not so far that 32 bits lose what is
 FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
 STEEP, SPREAD = 20.0, 3.0  # of a fold; of scores that are folded, so that they are as far apart as others
 SAME = 1e-6  # a variance so small is that of points that are all the same
-CLOSE = 1e-4  # a gap so small is that of scores that are the same
 COOLING = 0.3, 0.9  # shares of the training between which look-ups become colder
 FINE = 1000.0  # differences from one part in so many on are seen on a logarithmic scale
 
@@ -44,34 +43,13 @@ class Score(nn.Module):
     """By which points are sorted: the first of the numbers that each has, folded by the others.
 
     Numbers are standardized over the set. Orders do not depend on their scale, but the gradients of soft sorts and of
-    folds do: where numbers grow these become steps, gradients noise, and sooner or later the order is lost. Those that
-    are not folded can be scaled by their `gaps` instead of their spread.
+    folds do: where numbers grow these become steps, gradients noise, and sooner or later the order is lost.
     """
-
-    def __init__(self, gaps: bool = False) -> None:
-        super().__init__()
-        self.gaps = gaps
 
     def forward(self, numbers: Float[Tensor, "*batch points folds_and_one"]) -> Float[Tensor, "*batch points"]:
         apart = numbers - numbers.mean(-2, keepdim=True)
         standard = apart / (apart.square().mean(-2, keepdim=True) + SAME).sqrt()
-        if standard.shape[-1] > 1:
-            return SPREAD * folded(standard)
-        return standard[..., 0] / crowded(standard[..., 0]) if self.gaps else standard[..., 0]
-
-
-def crowded(scores: Float[Tensor, "*batch points"]) -> Float[Tensor, "*batch one"]:
-    """The geometric mean of the gaps between neighbors, as a share of what it is where standardized scores are even.
-
-    What is looked up is often a neighbor of what was asked for, and a soft sort finds that better the more it blurs. A
-    score far out blurs all others where scores are scaled by their spread, and so it is learned; where they are scaled
-    by this, it hardly does: of n gaps, one that is k times as wide makes the others smaller by the n-th root of k.
-    """
-    count = scores.shape[-1]
-    if count == 1:
-        return torch.ones_like(scores)
-    gaps = scores.sort(-1).values.diff(dim=-1) + CLOSE
-    return gaps.log().mean(-1, keepdim=True).exp() / math.sqrt(12 / (count**2 - 1))
+        return SPREAD * folded(standard) if standard.shape[-1] > 1 else standard[..., 0]
 
 
 def folded(numbers: Float[Tensor, "*batch points folds_and_one"]) -> Float[Tensor, "*batch points"]:
