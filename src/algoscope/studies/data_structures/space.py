@@ -21,8 +21,12 @@ from algoscope.studies.data_structures.trainings import (
     slots_favored,
     slots_first,
     slots_known,
+    slots_sharp,
     space,
 )
+
+WITH_WAVES = f"; {AS_WAVES}"
+FIRST_READS = f"{WITH_WAVES}; the first reads a slot"
 
 SPACE = (
     *(
@@ -32,14 +36,15 @@ SPACE = (
             "Table 2",
             each(found_at_last, run(slots), points=50, at_least=value(space(slots)) - 0.02),
             value(space(slots)),
-            f"50 points in 2 look-ups; {FORMS[PUBLISHED][1]}{form}{f'; {AS_WAVES}' if form else ''}",
+            f"50 points in 2 look-ups; {FORMS[PUBLISHED][1]}{form}",
         )
         for run, suffix, form, sizes in (
             (space, "", "", (0, 8, 32, 128)),
-            (slots_first, "-read-first", "; the first reads a slot", (8, 32, 128)),
-            (slots_apart, "-apart", "; the first reads a slot, written by a transformer of its own", (8, 32, 128)),
-            (slots_favored, "-favored", "; a transformer writes slots, which are in favor at first; cooled", (8,)),
-            (slots_known, "-known", "; the first, which is cooled, reads a slot, known by its token", (32, 128)),
+            (slots_sharp, "-sharp", "; a small network, whose sort blurs half as much", (0,)),
+            (slots_first, "-read-first", FIRST_READS, (8, 32, 128)),
+            (slots_apart, "-apart", f"{FIRST_READS}, written by a transformer of its own", (8, 32, 128)),
+            (slots_favored, "-favored", f"{WITH_WAVES}; slots, written apart, are in favor at first; cooled", (8,)),
+            (slots_known, "-known", f"{FIRST_READS}, known by its token; cooled", (32, 128)),
         )
         for slots in sizes
     ),
