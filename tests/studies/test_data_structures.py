@@ -41,13 +41,13 @@ from algoscope.studies.data_structures.references import (
 )
 from algoscope.studies.data_structures.streams import SEEDS, measure_stream
 from algoscope.studies.data_structures.trainings import (
+    APART,
+    FAVORED,
     HASTY,
     OURS,
     RUNS,
     WAVES,
     longer,
-    slots_apart,
-    slots_favored,
     space,
 )
 from algoscope.studies.study import Training
@@ -284,7 +284,7 @@ def test_what_is_trained_for_longer_is_the_same_but_for_steps_rate_and_precision
 
 def test_slots_in_favor_differ_in_how_they_are_read_alone():
     plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
-    apart, favored = plans[slots_apart(8)], plans[slots_favored(8)]
+    apart, favored = plans[space(8, APART)], plans[space(8, FAVORED)]
     assert isinstance(apart.model, Index)
     free = replace(apart.model, before="all", favor=6.0, coldest=0.25)
     assert replace(apart, name=favored.name, model=free) == favored

@@ -10,17 +10,7 @@ from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.published import Number
 from algoscope.studies.data_structures.published import numbers as published
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED
-from algoscope.studies.data_structures.trainings import (
-    APART,
-    FAVORED,
-    FIRST,
-    FIXED,
-    FOUR,
-    HITTERS,
-    KNOWN,
-    SHARP,
-    mnist,
-)
+from algoscope.studies.data_structures.trainings import FIXED, FOUR, HITTERS, SPACED, mnist
 from algoscope.studies.study import Table, labeled
 
 COUNTED = (FIXED, HITTERS, mnist(HITTERS))  # runs whose frequent items are always the same
@@ -142,7 +132,10 @@ def _beside(numbers: Numbers) -> Table:
     """Published numbers whose run was carried out, of whatever size it was here, and beside it other forms of it."""
     rows = []
     for number in published():
-        for run in (number.run, *(f"{number.run}, {form}" for form in (SHARP, FIRST, APART, FAVORED, KNOWN, FOUR))):
+        for run in (
+            number.run,
+            *(f"{number.run}, {form}" for form in (*SPACED, FOUR)),
+        ):
             found = [_ours(number, model) for model in numbers.get(run, {}).values()]
             ours = ", ".join(f"{each.value:.3f} ({each.low:.3f} – {each.high:.3f})" for each in found if each)
             if ours:

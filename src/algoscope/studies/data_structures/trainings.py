@@ -5,7 +5,7 @@ any of them may answer: that is what the paper's own measure of success counts, 
 each look-up. "With waves" a small network sees numbers as waves, too. With extra space the last look-up answers: where
 any may, one that reads a slot is one that cannot; slots that are "read first" are those of a small network with waves,
 and so are those that are "written apart", by a transformer of their own, those that are only "in favor" to begin with
-and those that are "known by tokens"; with none, a small network without waves keeps the order if points are "sorted
+and those that are "known by tokens"; with none, a "small" network without waves finds more if points are "sorted
 sharply". In more than one dimension, where points are uniform, orders can be folded.
 
 Pictures of numbers are those of the digits that ship with the project. With a folder of the files of MNIST, named by
@@ -42,34 +42,15 @@ UNPERMUTED, FLAT = "vectors instead of points", "no folds"
 STREAM, FIXED, LARGE = "Zipf stream", "Zipf stream, fixed ranks", "500 points, pointers"
 NUMBERS, HITTERS, PROBE = "pictures of numbers", "stream of pictures", "30D sphere, 8 points, 1 look-up"
 MNIST, MNIST_DIGITS = "ALGOSCOPE_MNIST", (28, 28)  # a variable that names a folder, and the pixels of its images
-FIRST, APART, FAVORED, KNOWN = "read first", "written apart", "in favor", "known by tokens"
-SHARP = "sorted sharply"
+LITTLE, SHARP, FIRST, APART = "small", "sorted sharply", "read first", "written apart"  # forms with extra space
+FAVORED, KNOWN = "in favor", "known by tokens"
+SPACED = (LITTLE, SHARP, FIRST, APART, FAVORED, KNOWN)
 FOUR = "four features"
 QUERIES = 16  # for each set of points: with 64 sets a step learns from 1,024 queries, as the paper's
 
 
-def space(slots: int) -> str:
-    return f"{slots} extra slots"
-
-
-def slots_first(slots: int) -> str:
-    return f"{space(slots)}, {FIRST}"
-
-
-def slots_apart(slots: int) -> str:
-    return f"{space(slots)}, {APART}"
-
-
-def slots_favored(slots: int) -> str:
-    return f"{space(slots)}, {FAVORED}"
-
-
-def slots_known(slots: int) -> str:
-    return f"{space(slots)}, {KNOWN}"
-
-
-def slots_sharp(slots: int) -> str:
-    return f"{space(slots)}, {SHARP}"
+def space(slots: int, form: str = "") -> str:
+    return f"{slots} extra slots" + (f", {form}" if form else "")
 
 
 def longer(run: str) -> str:
@@ -289,26 +270,27 @@ def on_a_line() -> Sequence[Training]:
 def with_slots() -> Sequence[Training]:
     """Two look-ups among 50 points with extra slots: free to be read, as published; read first, with waves; then also
     written by a transformer of their own; then only in favor to begin with; and known by their tokens. The last two are
-    read by look-ups that are cooled. With none, also by a small network whose sort blurs half as much: with the usual
-    blur training loses some of the order, at every rate (docs/log.md).
+    read by look-ups that are cooled. With none also by a small network, and one whose sort blurs half as much: with the
+    usual blur training loses some of the order, at every rate (docs/log.md).
     """
     free, fifty = replace(AS_PUBLISHED, lookups=2), UniformSearch(50, queries=QUERIES)
     first, asked = replace(free, slots=8, before="slots", octaves=5, **SMALL), replace(fifty, queries=64)
-    apart, sharp = replace(first, apart=True), replace(free, softness=0.05, **SMALL)
+    apart, little = replace(first, apart=True), replace(free, **SMALL)
     favored = replace(apart, before="all", favor=6.0, coldest=0.25)
     known = replace(apart, address="token", coldest=0.25)
     brisk = (
-        (slots_sharp, sharp, 100_000, {0: 1e-2}),
-        (slots_first, first, 40_000, {8: 1e-2, 32: 1e-2, 128: 5e-3}),
-        (slots_apart, apart, 10_000, dict.fromkeys((8, 32, 128), 1e-2)),
-        (slots_favored, favored, 10_000, {8: 1e-2}),
-        (slots_known, known, 100_000, {32: 1e-2, 128: 5e-3}),
+        (LITTLE, little, 100_000, {0: 1e-2}),
+        (SHARP, replace(little, softness=0.05), 100_000, {0: 1e-2}),
+        (FIRST, first, 40_000, {8: 1e-2, 32: 1e-2, 128: 5e-3}),
+        (APART, apart, 10_000, dict.fromkeys((8, 32, 128), 1e-2)),
+        (FAVORED, favored, 10_000, {8: 1e-2}),
+        (KNOWN, known, 100_000, {32: 1e-2, 128: 5e-3}),
     )
     return (
         *(exactly(one(space(slots), fifty, replace(free, slots=slots), 40_000, 3e-3)) for slots in (0, 8, 32, 128)),
         *(
-            exactly(one(name(slots), asked, replace(model, slots=slots), steps, rate, batch=32))
-            for name, model, steps, rates in brisk
+            exactly(one(space(slots, form), asked, replace(model, slots=slots), steps, rate, batch=32))
+            for form, model, steps, rates in brisk
             for slots, rate in rates.items()
         ),
     )
