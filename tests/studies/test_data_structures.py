@@ -42,10 +42,12 @@ from algoscope.studies.data_structures.references import (
 from algoscope.studies.data_structures.streams import SEEDS, measure_stream
 from algoscope.studies.data_structures.trainings import (
     APART,
+    BLURRED,
     FAVORED,
     HASTY,
     OURS,
     RUNS,
+    SHARP,
     WAVES,
     longer,
     space,
@@ -288,6 +290,13 @@ def test_slots_in_favor_differ_in_how_they_are_read_alone():
     assert isinstance(apart.model, Index)
     free = replace(apart.model, before="all", favor=6.0, coldest=0.25)
     assert replace(apart, name=favored.name, model=free) == favored
+
+
+def test_what_is_sorted_sharply_differs_in_the_blur_of_the_sort_alone():
+    plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
+    blurred, sharp = plans[space(0, BLURRED)], plans[space(0, SHARP)]
+    assert isinstance(blurred.model, Index)
+    assert replace(blurred, name=sharp.name, model=replace(blurred.model, softness=blurred.model.softness / 2)) == sharp
 
 
 def test_findings_follow_from_the_numbers():

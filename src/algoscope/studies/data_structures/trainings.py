@@ -42,9 +42,9 @@ UNPERMUTED, FLAT = "vectors instead of points", "no folds"
 STREAM, FIXED, LARGE = "Zipf stream", "Zipf stream, fixed ranks", "500 points, pointers"
 NUMBERS, HITTERS, PROBE = "pictures of numbers", "stream of pictures", "30D sphere, 8 points, 1 look-up"
 MNIST, MNIST_DIGITS = "ALGOSCOPE_MNIST", (28, 28)  # a variable that names a folder, and the pixels of its images
-LITTLE, SHARP, FIRST, APART = "small", "sorted sharply", "read first", "written apart"  # forms with extra space
+BLURRED, SHARP, FIRST, APART = "small", "sorted sharply", "read first", "written apart"
 FAVORED, KNOWN = "in favor", "known by tokens"
-SPACED = (LITTLE, SHARP, FIRST, APART, FAVORED, KNOWN)
+SPACED = (BLURRED, SHARP, FIRST, APART, FAVORED, KNOWN)  # small networks with extra slots, or with none
 FOUR = "four features"
 QUERIES = 16  # for each set of points: with 64 sets a step learns from 1,024 queries, as the paper's
 
@@ -271,16 +271,16 @@ def with_slots() -> Sequence[Training]:
     """Two look-ups among 50 points with extra slots: free to be read, as published; read first, with waves; then also
     written by a transformer of their own; then only in favor to begin with; and known by their tokens. The last two are
     read by look-ups that are cooled. With none also by a small network, and one whose sort blurs half as much: with the
-    usual blur training loses some of the order, at every rate (docs/log.md).
+    usual blur errors rise in training (docs/log.md).
     """
     free, fifty = replace(AS_PUBLISHED, lookups=2), UniformSearch(50, queries=QUERIES)
     first, asked = replace(free, slots=8, before="slots", octaves=5, **SMALL), replace(fifty, queries=64)
-    apart, little = replace(first, apart=True), replace(free, **SMALL)
+    apart, blurred = replace(first, apart=True), replace(free, **SMALL)
     favored = replace(apart, before="all", favor=6.0, coldest=0.25)
     known = replace(apart, address="token", coldest=0.25)
-    brisk = (
-        (LITTLE, little, 100_000, {0: 1e-2}),
-        (SHARP, replace(little, softness=0.05), 100_000, {0: 1e-2}),
+    small = (
+        (BLURRED, blurred, 100_000, {0: 1e-2}),
+        (SHARP, replace(blurred, softness=0.05), 100_000, {0: 1e-2}),
         (FIRST, first, 40_000, {8: 1e-2, 32: 1e-2, 128: 5e-3}),
         (APART, apart, 10_000, dict.fromkeys((8, 32, 128), 1e-2)),
         (FAVORED, favored, 10_000, {8: 1e-2}),
@@ -290,7 +290,7 @@ def with_slots() -> Sequence[Training]:
         *(exactly(one(space(slots), fifty, replace(free, slots=slots), 40_000, 3e-3)) for slots in (0, 8, 32, 128)),
         *(
             exactly(one(space(slots, form), asked, replace(model, slots=slots), steps, rate, batch=32))
-            for form, model, steps, rates in brisk
+            for form, model, steps, rates in small
             for slots, rate in rates.items()
         ),
     )
