@@ -173,9 +173,10 @@ def test_whether_training_was_long_enough_is_told_by_longer_training(longest, ve
     assert [each["convention"].split(", ")[-1] for each in told] == list(names.VIEWS.values())
     for each in told:
         assert (each["verdict"], each["ours"]) == (verdict, pytest.approx(longest / 0.01))
-    rows = list(lengths(numbers))
-    assert [(row["series"], row["x"], row["y"]) for row in rows] == [(short, 100, 0.01), (short, 300, longest)]
-    assert list(lengths({short: numbers[short]})) == []
+    for view in names.VIEWS:
+        rows = list(lengths(view)(numbers))
+        assert [(row["series"], row["x"], row["y"]) for row in rows] == [(short, 100, 0.01), (short, 300, longest)]
+        assert list(lengths(view)({short: numbers[short]})) == []
 
 
 def test_without_numbers_there_are_no_figures():

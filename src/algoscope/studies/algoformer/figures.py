@@ -259,16 +259,20 @@ def _learning(shown: Callable[[str], bool]) -> Callable[[Numbers], Rows]:
     return rows
 
 
-def lengths(numbers: Numbers) -> Rows:
+def lengths(view: str) -> Callable[[Numbers], Rows]:
     """The error after training of each length: of all seeds that were trained for both, and as a band their range."""
-    for task, kind in ((task, kind) for task in names.LONGER for kind in names.KINDS):
-        both = [numbers.get(run(kind, task, more), {}) for more in ("", names.longer(task))]
-        seeds = [seed for seed in both[0] if seed in both[1]]
-        for models in ([trained[seed] for seed in seeds] for trained in both if seeds):
-            errors = [model["summary"]["last"]["error"] for model in models]
-            band = {"low": min(errors), "high": max(errors)}
-            steps = models[0]["config"]["settings"]["steps"]
-            yield {"series": run(kind, task), "x": steps, "y": sum(errors) / len(errors), **band}
+
+    def rows(numbers: Numbers) -> Rows:
+        for task, kind in ((task, kind) for task in names.LONGER for kind in names.KINDS):
+            both = [numbers.get(run(kind, task, more), {}) for more in ("", names.longer(task))]
+            seeds = [seed for seed in both[0] if seed in both[1]]
+            for models in ([trained[seed] for seed in seeds] for trained in both if seeds):
+                errors = [model["summary"][view]["error"] for model in models]
+                band = {"low": min(errors), "high": max(errors)}
+                steps = models[0]["config"]["settings"]["steps"]
+                yield {"series": run(kind, task), "x": steps, "y": sum(errors) / len(errors), **band}
+
+    return rows
 
 
 ERROR, EXAMPLES, LEARNED = "normalized error", "examples", "error at the last position in use"
@@ -341,12 +345,20 @@ ACROSS: dict[str, Plan] = {
     "layers": (_sizes("layer"), curves(EXAMPLES, ERROR, "Fig. 4a: layers", log_y=True, legend="model")),
     "heads": (_sizes("head"), curves(EXAMPLES, ERROR, "Fig. 4b: heads", log_y=True, legend="model")),
     "injections": (_injections, curves(EXAMPLES, ERROR, "What a loop is given", log_y=True, legend="AlgoFormer")),
-    "lengths": (
-        lengths,
-        curves(
-            "steps of training", ERROR, "Was training long enough?", log_x=True, log_y=True, legend="model and task"
-        ),
-    ),
+    **{
+        f"lengths-{view}": (
+            lengths(view),
+            curves(
+                "steps of training",
+                f"{ERROR}, {told}",
+                "Was training long enough?",
+                log_x=True,
+                log_y=True,
+                legend="model and task",
+            ),
+        )
+        for view, told in names.VIEWS.items()
+    },
     "learning": (_learning(SHORTER.__contains__), curves("step", LEARNED, "Learning", log_y=True, legend="run")),
     "learning-longer": (
         _learning(LONGER.__contains__),
