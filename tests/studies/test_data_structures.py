@@ -42,14 +42,15 @@ from algoscope.studies.data_structures.references import (
 from algoscope.studies.data_structures.streams import SEEDS, measure_stream
 from algoscope.studies.data_structures.trainings import (
     APART,
-    BLURRED,
     FAVORED,
     HASTY,
+    LITTLE,
     OURS,
     RUNS,
-    SHARP,
     WAVES,
+    decayed,
     longer,
+    sharp,
     space,
 )
 from algoscope.studies.study import Training
@@ -284,19 +285,24 @@ def test_what_is_trained_for_longer_is_the_same_but_for_steps_rate_and_precision
         assert replace(twice, name=name, settings=once.settings, learning_rate=once.learning_rate) == once
 
 
-def test_slots_in_favor_differ_in_how_they_are_read_alone():
+def test_slots_in_favor_differ_in_how_they_are_read_and_for_how_long_alone():
     plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
     apart, favored = plans[space(8, APART)], plans[space(8, FAVORED)]
     assert isinstance(apart.model, Index)
     free = replace(apart.model, before="all", favor=6.0, coldest=0.25)
-    assert replace(apart, name=favored.name, model=free) == favored
+    steps = {each: getattr(favored.settings, each) for each in ("steps", "checkpoint_every")}
+    assert replace(apart, name=favored.name, model=free, settings=replace(apart.settings, **steps)) == favored
 
 
-def test_what_is_sorted_sharply_differs_in_the_blur_of_the_sort_alone():
+@pytest.mark.parametrize("name", [space(0, LITTLE), space(8, FAVORED), longer(HASTY)])
+def test_what_is_sorted_sharply_differs_in_the_blur_of_the_sort_and_then_in_decay_alone(name):
     plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
-    blurred, sharp = plans[space(0, BLURRED)], plans[space(0, SHARP)]
+    blurred, sharper, decaying = plans[name], plans[sharp(name)], plans[decayed(sharp(name))]
     assert isinstance(blurred.model, Index)
-    assert replace(blurred, name=sharp.name, model=replace(blurred.model, softness=blurred.model.softness / 2)) == sharp
+    model = replace(blurred.model, softness=blurred.model.softness / 2)
+    assert replace(blurred, name=sharper.name, model=model) == sharper
+    assert sharper.settings.weight_decay == 0 < decaying.settings.weight_decay
+    assert replace(decaying, name=sharper.name, settings=sharper.settings) == sharper
 
 
 def test_findings_follow_from_the_numbers():

@@ -21,11 +21,20 @@ from algoscope.studies.data_structures.findings import (
 from algoscope.studies.data_structures.forms import FORMS, LONGER, PAIRED
 from algoscope.studies.data_structures.published import value
 from algoscope.studies.data_structures.references import BINARY, INTERPOLATION
-from algoscope.studies.data_structures.trainings import HASTY, OURS, PUBLISHED, WAVES, longer
+from algoscope.studies.data_structures.trainings import (
+    HASTY,
+    OURS,
+    PUBLISHED,
+    WAVES,
+    decayed,
+    longer,
+    sharp,
+)
 
-ASKED_AGAIN = ("sorts", "finds", "is-interpolation", "reaches-interpolation")
+ASKED_AGAIN = ("sorts", "finds", "beats-binary-early", "is-interpolation", "reaches-interpolation")
 CALLED = {OURS: "Counted at the end", HASTY: "In haste", WAVES: "In haste, with waves", PUBLISHED: "As published"}
 CALLED |= {longer(run): f"{CALLED[run]}, twice the steps" for run in (OURS, HASTY, WAVES)}
+CALLED |= {form(longer(HASTY)): form(CALLED[longer(HASTY)]) for form in (sharp, lambda run: decayed(sharp(run)))}
 
 
 def _sorting(run: str, suffix: str, form: str) -> list[Claim]:

@@ -5,8 +5,9 @@ any of them may answer: that is what the paper's own measure of success counts, 
 each look-up. "With waves" a small network sees numbers as waves, too. With extra space the last look-up answers: where
 any may, one that reads a slot is one that cannot; slots that are "read first" are those of a small network with waves,
 and so are those that are "written apart", by a transformer of their own, those that are only "in favor" to begin with
-and those that are "known by tokens"; with none, a "small" network without waves finds more if points are "sorted
-sharply". In more than one dimension, where points are uniform, orders can be folded.
+and those that are "known by tokens"; with none, there is also a "small" network without waves. In long runs points can
+be "sorted sharply", by a sort that blurs half as much in training, and weights can be trained "with decay": both keep
+an order that is else lost (docs/log.md). In more than one dimension, where points are uniform, orders can be folded.
 
 Pictures of numbers are those of the digits that ship with the project. With a folder of the files of MNIST, named by
 the variable ALGOSCOPE_MNIST, runs with these are made too: only they are comparable with the published numbers.
@@ -42,10 +43,9 @@ UNPERMUTED, FLAT = "vectors instead of points", "no folds"
 STREAM, FIXED, LARGE = "Zipf stream", "Zipf stream, fixed ranks", "500 points, pointers"
 NUMBERS, HITTERS, PROBE = "pictures of numbers", "stream of pictures", "30D sphere, 8 points, 1 look-up"
 MNIST, MNIST_DIGITS = "ALGOSCOPE_MNIST", (28, 28)  # a variable that names a folder, and the pixels of its images
-BLURRED, SHARP, FIRST, APART = "small", "sorted sharply", "read first", "written apart"
-FAVORED, KNOWN = "in favor", "known by tokens"
-SPACED = (BLURRED, SHARP, FIRST, APART, FAVORED, KNOWN)  # small networks with extra slots, or with none
-FOUR = "four features"
+LITTLE, FIRST, APART, FAVORED, KNOWN = "small", "read first", "written apart", "in favor", "known by tokens"
+SHARP, DECAYED, FOUR = "sorted sharply", "with decay", "four features"
+DECAY = 0.03  # of weights; at ten times that less is found (docs/log.md)
 QUERIES = 16  # for each set of points: with 64 sets a step learns from 1,024 queries, as the paper's
 
 
@@ -57,12 +57,25 @@ def longer(run: str) -> str:
     return f"{run}, twice the steps"
 
 
+def sharp(run: str) -> str:
+    return f"{run}, {SHARP}"
+
+
+def decayed(run: str) -> str:
+    return f"{run}, {DECAYED}"
+
+
 def four(run: str) -> str:
     return f"{run}, {FOUR}"
 
 
 def mnist(run: str) -> str:
     return f"{run}, MNIST"
+
+
+# Forms of small networks with extra slots, or with none.
+SPACED = (LITTLE, FIRST, APART, FAVORED, KNOWN)
+SPACED += tuple(name for form in (LITTLE, FAVORED) for name in (sharp(form), decayed(sharp(form))))
 
 
 def one(
@@ -86,6 +99,15 @@ def for_longer(training: Training) -> Training:
     once, rate = training.settings, training.learning_rate / 2
     twice = replace(once, steps=2 * once.steps, checkpoint_every=2 * once.checkpoint_every)
     return exactly(replace(training, name=longer(training.name), settings=twice, learning_rate=rate))
+
+
+def sharpened(training: Training) -> list[Training]:
+    """The same with a sort that blurs half as much in training; and with weights that decay as well."""
+    assert isinstance(training.model, Index)
+    model = replace(training.model, softness=training.model.softness / 2)
+    once = replace(training, name=sharp(training.name), model=model)
+    decaying = replace(once.settings, weight_decay=DECAY)
+    return [once, replace(once, name=decayed(once.name), settings=decaying)]
 
 
 def ablations(name: str, of: Training, seeds: tuple[int, ...], rate: float) -> list[Training]:
@@ -258,7 +280,8 @@ def on_a_line() -> Sequence[Training]:
     pointers = replace(hasty, lookups=5, address="pointer", octaves=7)
     return (
         *arms,
-        *map(for_longer, arms),
+        *(twice := list(map(for_longer, arms))),
+        *sharpened(twice[1]),
         *ablations(OURS, arms[0], seeds=(0, 1), rate=1e-3),  # a fresh order is sorted in seed 0, and not in seed 1
         one(PUBLISHED, line, AS_PUBLISHED, **LARGE_STEPS),
         one(HALF, fifty, replace(OF_OURS, lookups=2, octaves=5), 3_000, **BRISK),
@@ -270,29 +293,30 @@ def on_a_line() -> Sequence[Training]:
 def with_slots() -> Sequence[Training]:
     """Two look-ups among 50 points with extra slots: free to be read, as published; read first, with waves; then also
     written by a transformer of their own; then only in favor to begin with; and known by their tokens. The last two are
-    read by look-ups that are cooled. With none also by a small network, and one whose sort blurs half as much: with the
-    usual blur errors rise in training (docs/log.md).
+    read by look-ups that are cooled. With none also by a small network.
     """
     free, fifty = replace(AS_PUBLISHED, lookups=2), UniformSearch(50, queries=QUERIES)
     first, asked = replace(free, slots=8, before="slots", octaves=5, **SMALL), replace(fifty, queries=64)
-    apart, blurred = replace(first, apart=True), replace(free, **SMALL)
+    apart = replace(first, apart=True)
     favored = replace(apart, before="all", favor=6.0, coldest=0.25)
     known = replace(apart, address="token", coldest=0.25)
     small = (
-        (BLURRED, blurred, 100_000, {0: 1e-2}),
-        (SHARP, replace(blurred, softness=0.05), 100_000, {0: 1e-2}),
+        (LITTLE, replace(free, **SMALL), 100_000, {0: 1e-2}),
         (FIRST, first, 40_000, {8: 1e-2, 32: 1e-2, 128: 5e-3}),
         (APART, apart, 10_000, dict.fromkeys((8, 32, 128), 1e-2)),
-        (FAVORED, favored, 10_000, {8: 1e-2}),
+        (FAVORED, favored, 100_000, {8: 1e-2}),
         (KNOWN, known, 100_000, {32: 1e-2, 128: 5e-3}),
     )
+    made = {
+        (slots, form): exactly(one(space(slots, form), asked, replace(model, slots=slots), steps, rate, batch=32))
+        for form, model, steps, rates in small
+        for slots, rate in rates.items()
+    }
     return (
         *(exactly(one(space(slots), fifty, replace(free, slots=slots), 40_000, 3e-3)) for slots in (0, 8, 32, 128)),
-        *(
-            exactly(one(space(slots, form), asked, replace(model, slots=slots), steps, rate, batch=32))
-            for form, model, steps, rates in small
-            for slots, rate in rates.items()
-        ),
+        *made.values(),
+        *sharpened(made[0, LITTLE]),
+        *sharpened(made[8, FAVORED]),
     )
 
 
