@@ -72,7 +72,6 @@ def by_hand(name: str) -> str:
 
 # Steps that tell whether fewer are enough.
 LONGER = {REPRESENTATION: 20_000, SERIES: 15_000, CHAINS: 7_500, **{linear(noise): 10_000 for noise in NOISES}}
-LONGER |= {linear(0.0): 50_000}  # the paper has an error that no longer falls
 FRESH = "by chance, AlgoFormer"  # untrained
 TASKS = (*MAIN, LOUD, *map(linear, NOISES), *map(noisy, NOISES[1:]))
 FOLLOWED = frozenset(

@@ -7,6 +7,7 @@ from algoscope.studies.data_structures.trainings import (
     HARD,
     HARD_PUBLISHED,
     HASTY,
+    MOST,
     OURS,
     PUBLISHED,
     WAVES,
@@ -32,10 +33,16 @@ def sharpened(run: str, suffix: str, told: str) -> Iterator[tuple[str, str, str]
     yield decayed(sharp(run)), f"{suffix}-decayed", f"{told}; {SHARPLY}; {DECAYING}"
 
 
+def lasting(run: str) -> tuple[str, str, str]:
+    """Trained for longer: sorted sharply, also with decay, and so for the most steps."""
+    return sharp(longer(run)), decayed(sharp(longer(run))), decayed(sharp(longer(run, MOST)))
+
+
 LONGER = {
     longer(run): (f"{FORMS[run][0]}-longer", f"{FORMS[run][1]}; twice the steps, half the rate, in 32 bits")
     for run in (OURS, HASTY, WAVES)
 }
-LONGER |= {run: tuple(words) for run, *words in sharpened(longer(HASTY), *LONGER[longer(HASTY)])}
+LONGER |= {run: (suffix, told) for run, suffix, told in sharpened(longer(HASTY), *LONGER[longer(HASTY)])}
+LONGER[lasting(HASTY)[-1]] = "-hasty-longest", LONGER[lasting(HASTY)[1]][1].replace("twice the", f"{MOST:,}")
 HARD_FORMS = {HARD: ("", FORMS[OURS][1]), HARD_PUBLISHED: ("-published", FORMS[PUBLISHED][1])}
 PAIRED = "on the same sets and queries"

@@ -1,6 +1,7 @@
 """What is claimed about uniform points on a line: how they are stored, what is found, and which search that is.
 
-That longer training changes little was asked after its numbers had been seen, and the bound of a point chosen then.
+That longer training changes little was asked after its numbers had been seen, and the bound of a point chosen then;
+of the longest it was asked before.
 """
 
 from dataclasses import replace
@@ -18,23 +19,16 @@ from algoscope.studies.data_structures.findings import (
     learned_to_sort,
     sorted_share,
 )
-from algoscope.studies.data_structures.forms import FORMS, LONGER, PAIRED
+from algoscope.studies.data_structures.forms import FORMS, LONGER, PAIRED, lasting
 from algoscope.studies.data_structures.published import value
 from algoscope.studies.data_structures.references import BINARY, INTERPOLATION
-from algoscope.studies.data_structures.trainings import (
-    HASTY,
-    OURS,
-    PUBLISHED,
-    WAVES,
-    decayed,
-    longer,
-    sharp,
-)
+from algoscope.studies.data_structures.trainings import HASTY, MOST, OURS, PUBLISHED, WAVES, longer
 
 ASKED_AGAIN = ("sorts", "finds", "beats-binary-early", "is-interpolation", "reaches-interpolation")
 CALLED = {OURS: "Counted at the end", HASTY: "In haste", WAVES: "In haste, with waves", PUBLISHED: "As published"}
-CALLED |= {longer(run): f"{CALLED[run]}, twice the steps" for run in (OURS, HASTY, WAVES)}
-CALLED |= {form(longer(HASTY)): form(CALLED[longer(HASTY)]) for form in (sharp, lambda run: decayed(sharp(run)))}
+CALLED |= {longer(run): longer(CALLED[run]) for run in (OURS, HASTY, WAVES)}
+_, LASTING, LASTED = lasting(HASTY)
+CALLED |= dict(zip(lasting(HASTY), lasting(CALLED[HASTY]), strict=True))
 
 
 def _sorting(run: str, suffix: str, form: str) -> list[Claim]:
@@ -127,14 +121,12 @@ def _searching(run: str, suffix: str, form: str) -> list[Claim]:
     ]
 
 
-def _flat(run: str) -> Claim:
-    suffix, form = FORMS[run]
+def _flat(more: str, less: str, name: str, form: str, how: str) -> Claim:
     return Claim(
-        f"flat{suffix}",
-        "Training for twice as long, at half the rate and in 32 bits, changes what is found by a point at most, at any "
-        "look-up.",
+        name,
+        f"Training for {how} changes what is found by a point at most, at any look-up.",
         "ours",
-        changes(longer(run), run, at_most=0.01),
+        changes(more, less, at_most=0.01),
         None,
         f"after the look-up at which it changes most, intervals not paired; {form}",
     )
@@ -148,4 +140,12 @@ def _on(run: str) -> list[Claim]:
     return [replace(claim, says=f"{CALLED[run]}: {claim.says}") for claim in asked]
 
 
-LINE = (*(claim for run in (*FORMS, *LONGER) for claim in _on(run)), *map(_flat, (OURS, HASTY, WAVES)))
+LINE = (
+    *(claim for run in (*FORMS, *LONGER) for claim in _on(run)),
+    *(
+        _flat(longer(run), run, f"flat{suffix}", form, "twice as long, at half the rate and in 32 bits,")
+        for run, (suffix, form) in FORMS.items()
+        if longer(run) in LONGER
+    ),
+    _flat(LASTED, LASTING, "flat-hasty-decayed", LONGER[LASTING][1], f"{MOST:,} steps instead of 24,000"),
+)

@@ -46,6 +46,7 @@ MNIST, MNIST_DIGITS = "ALGOSCOPE_MNIST", (28, 28)  # a variable that names a fol
 LITTLE, FIRST, APART, FAVORED, KNOWN = "small", "read first", "written apart", "in favor", "known by tokens"
 SHARP, DECAYED, FOUR = "sorted sharply", "with decay", "four features"
 DECAY = 0.03  # of weights; at ten times that less is found (docs/log.md)
+MOST = 100_000  # steps
 QUERIES = 16  # for each set of points: with 64 sets a step learns from 1,024 queries, as the paper's
 
 
@@ -53,8 +54,8 @@ def space(slots: int, form: str = "") -> str:
     return f"{slots} extra slots" + (f", {form}" if form else "")
 
 
-def longer(run: str) -> str:
-    return f"{run}, twice the steps"
+def longer(run: str, steps: int | None = None) -> str:
+    return f"{run}, {steps:,} steps" if steps else f"{run}, twice the steps"
 
 
 def sharp(run: str) -> str:
@@ -92,13 +93,14 @@ def exactly(training: Training) -> Training:
     return replace(training, settings=replace(training.settings, precision="fp32"))
 
 
-def for_longer(training: Training) -> Training:
-    """The same for twice the steps at half the rate, in 32 bits: whether what is found would still change. At the whole
-    rate more neighbors changed places in one seed of six (docs/log.md).
+def for_longer(training: Training, steps: int | None = None) -> Training:
+    """The same for twice the steps, or for so many, at half the rate, in 32 bits: whether what is found would still
+    change. At the whole rate more neighbors changed places in one seed of six (docs/log.md).
     """
-    once, rate = training.settings, training.learning_rate / 2
-    twice = replace(once, steps=2 * once.steps, checkpoint_every=2 * once.checkpoint_every)
-    return exactly(replace(training, name=longer(training.name), settings=twice, learning_rate=rate))
+    name, rate = longer(training.name, steps), training.learning_rate / 2
+    steps = steps or 2 * training.settings.steps
+    settings = replace(training.settings, steps=steps, checkpoint_every=steps // 10000 * 1000)
+    return exactly(replace(training, name=name, settings=settings, learning_rate=rate))
 
 
 def sharpened(training: Training) -> list[Training]:
@@ -280,8 +282,9 @@ def on_a_line() -> Sequence[Training]:
     pointers = replace(hasty, lookups=5, address="pointer", octaves=7)
     return (
         *arms,
-        *(twice := list(map(for_longer, arms))),
-        *sharpened(twice[1]),
+        *map(for_longer, arms),
+        *sharpened(for_longer(arms[1])),
+        sharpened(for_longer(arms[1], MOST))[-1],
         *ablations(OURS, arms[0], seeds=(0, 1), rate=1e-3),  # a fresh order is sorted in seed 0, and not in seed 1
         one(PUBLISHED, line, AS_PUBLISHED, **LARGE_STEPS),
         one(HALF, fifty, replace(OF_OURS, lookups=2, octaves=5), 3_000, **BRISK),
