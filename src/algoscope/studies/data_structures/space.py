@@ -99,10 +99,13 @@ SPACE = (
             gains(sharp(space(slots, form)), space(slots, form)),
             None,
             "50 points in 2 look-ups; a softness of 0.05 against 0.1, after 100,000 steps; one seed, intervals not "
-            f"paired; asked {when} the numbers had been seen",
+            f"paired; asked {when}",
             what="more found",
         )
-        for suffix, slots, form, when in (("", 0, LITTLE, "after"), ("-slots", 8, FAVORED, "before"))
+        for suffix, slots, form, when in (
+            ("", 0, LITTLE, "after the numbers of another such run had been seen"),
+            ("-slots", 8, FAVORED, "before the numbers were seen"),
+        )
     ),
     Claim(
         "two-lookups",
