@@ -216,15 +216,19 @@ def _colors(
     return alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors, **order)
 
 
-def dots(records: Sequence[Record], x_title: str, title: str, legend: str) -> alt.LayerChart:
-    """For each `row` a dot for each `series`, at `x` with its interval `low` to `high`."""
+def dots(
+    records: Sequence[Record], x_title: str, title: str, legend: str, leading: Sequence[str] = ()
+) -> alt.LayerChart:
+    """For each `row` a dot for each `series`, at `x` with its interval `low` to `high`. Series that are `leading` have
+    the first colors.
+    """
     order = list(dict.fromkeys(str(row["row"]) for row in records))
     longest = max(len(str(row["series"])) for row in records)
     scheme = "tableau20" if len({row["series"] for row in records}) > 10 else "tableau10"
     shown = alt.Legend(title=legend, symbolOpacity=1, columns=max(60 // (longest + 4), 1), labelLimit=220)
     base = alt.Chart(_table(records)).encode(
-        y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4, labelLimit=220)),
-        color=alt.Color("series:N", scale=alt.Scale(scheme=scheme), legend=shown),
+        y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4, labelLimit=340)),
+        color=alt.Color("series:N", scale=alt.Scale(scheme=scheme), legend=shown, sort=list(leading) or alt.Undefined),
         tooltip=["row:N", "series:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("x", "low", "high"))],
     )
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=alt.Axis(gridOpacity=0.4))

@@ -15,6 +15,7 @@ import vl_convert
 from algoscope.report.figures import figures, leading
 
 ROOM = Path(__file__).parent
+TALL = 450  # pixels: a figure of more is as wide as the page
 LONG_TEXT, LONG_TABLE = 800, 40  # letters and rows: what is longer is closed at first
 
 
@@ -34,7 +35,7 @@ def page(record: Mapping[str, Any]) -> str:
         "facts": _facts(record),
         "rows": "".join(_row(found) for found in record["stages"]),
         "options": "".join(options),
-        "charts": _figures(specs),
+        "charts": _figures(specs, specs),
         "laws": "".join(_law(name, law) for name, law in record["laws"].items()),
         "controls": _controls(record.get("controls")),
         "command": html.escape(str(record.get("command", "verdict.save(…)"))),
@@ -82,8 +83,8 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
         "found": f'<ul class="found">{"".join(map(_item, results["found"]))}</ul>' if results["found"] else "",
         "facts": _list(facts),
         "options": "".join(options),
-        "first": _figures(name for name in specs if name in centerpiece.figures),
-        "charts": _figures(name for name in specs if name not in centerpiece.figures),
+        "first": _figures(specs, (name for name in specs if name in centerpiece.figures)),
+        "charts": _figures(specs, (name for name in specs if name not in centerpiece.figures)),
         "tables": "".join(_words(table) for table in results["tables"]),
         "claims": "".join(_claim(claim, results["scale"] == "paper") for claim in results["claims"]),
         "models": _pages(pages),
@@ -160,8 +161,13 @@ def _provenance(found: Mapping[str, Any]) -> str:
     return html.escape(" · ".join(f"{name} {value}" for name, value in found.items()))
 
 
-def _figures(names: Iterable[str]) -> str:
-    return "".join(f'<figure><div class="chart" data-chart="{name}"></div></figure>' for name in names)
+def _figures(specs: Mapping[str, Any], names: Iterable[str]) -> str:
+    """In columns, but for tall ones, which would leave the one beside them empty: they take the whole width."""
+    return "".join(
+        f'<figure class="{"tall" if specs[name]["height"] > TALL else "beside"}">'
+        f'<div class="chart" data-chart="{name}"></div></figure>'
+        for name in names
+    )
 
 
 def _headline(claim: Mapping[str, Any]) -> str:

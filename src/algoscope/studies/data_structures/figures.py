@@ -1,6 +1,6 @@
 """The figures of the study, from its numbers. Most hold all models and let the reader choose one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import altair as alt
@@ -11,7 +11,6 @@ from algoscope.studies.data_structures.holdings import FOUND_SO
 from algoscope.studies.data_structures.references import BINARY, INTERPOLATION, MODEL, TREE, UNTRAINED
 from algoscope.studies.data_structures.trainings import BLIND, FROZEN, NOISELESS, OURS, UNPERMUTED
 from algoscope.studies.plans import Plan, Rows, curves, drawn
-from algoscope.studies.study import labeled
 
 PLAYERS = {1: "player", 2: "player-plane", 3: "player-far"}  # by the number of coordinates; 3: three or more
 AXES = {
@@ -130,15 +129,20 @@ def _in_plane(kind: str, title: str, legend: str) -> Plan:
     return _plane(kind), lambda rows: charts.scatter(rows, *ends, title, legend)
 
 
+def _models(numbers: Numbers) -> Iterator[tuple[str, Numbers]]:
+    """Of every run the models, one a seed."""
+    return ((run, model) for run, seeds in numbers.items() for model in seeds.values())
+
+
 def _orders(measure: str) -> Callable[[Numbers], Rows]:
     """A share of every model on a line, before and after training."""
     names = {MODEL: "trained", UNTRAINED: "untrained"}
 
     def make(numbers: Numbers) -> Rows:
-        for label, model in labeled(numbers).items():
+        for run, model in _models(numbers):
             for row in model.get(measure, ()):
                 ends = {"low": row["low"], "high": row["high"]}
-                yield {"row": label, "series": names[row["what"]], "x": row["value"], **ends}
+                yield {"row": run, "series": names[row["what"]], "x": row["value"], **ends}
 
     return make
 
@@ -156,20 +160,20 @@ def _ablations(numbers: Numbers) -> Rows:
 
 def _at_last(numbers: Numbers) -> Rows:
     """What every model and every search for its task has found in the end."""
-    for label, model in labeled(numbers).items():
+    for run, model in _models(numbers):
         last = max((row["lookup"] for row in model.get("found", ())), default=0)
         for row in model.get("found", ()):
             if row["lookup"] == last:
                 ends: dict[str, Any] = {"low": row["low"], "high": row["high"]}
-                yield {"row": label, "series": row["what"], "x": row["value"], **ends}
+                yield {"row": run, "series": row["what"], "x": row["value"], **ends}
 
 
 def _swapped(numbers: Numbers) -> Rows:
     """What every model with slots finds where they hold something else."""
-    for label, model in labeled(numbers).items():
+    for run, model in _models(numbers):
         for row in model.get("swapped", ()):
             if row["is"] == FOUND_SO:
-                yield {"row": label, "series": row["with"], "x": row["value"], "low": row["low"], "high": row["high"]}
+                yield {"row": run, "series": row["with"], "x": row["value"], "low": row["low"], "high": row["high"]}
 
 
 def _learning(model: Numbers) -> Rows:
@@ -207,12 +211,18 @@ PLANS: dict[str, Plan] = {
     "learning": (_learning, curves("step", "loss, of a blind guess 1", "Learning", log_y=True, legend="")),
 }
 ACROSS: dict[str, Plan] = {
-    "sorted": (_orders("sorted"), lambda rows: charts.dots(rows, "share in place", "Is the order sorted?", "network")),
+    "sorted": (
+        _orders("sorted"),
+        lambda rows: charts.dots(rows, "share in place", "Is the order sorted? A dot a seed", "network"),
+    ),
     "neighbors": (
         _orders("neighbors"),
-        lambda rows: charts.dots(rows, "share of places", "Is a point beside its neighbor?", "network"),
+        lambda rows: charts.dots(rows, "share of places", "Is a point beside its neighbor? A dot a seed", "network"),
     ),
-    "at-last": (_at_last, lambda rows: charts.dots(rows, "share found", "Found after the last look-up", "by")),
+    "at-last": (
+        _at_last,
+        lambda rows: charts.dots(rows, "share found", "Found after the last look-up, a dot a seed", "by", **SAME),
+    ),
     "swapped": (
         _swapped,
         lambda rows: charts.dots(rows, "share found", "Found where slots hold something else", "slots hold"),

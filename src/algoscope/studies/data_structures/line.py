@@ -42,7 +42,7 @@ def _sorting(run: str, suffix: str, form: str) -> list[Claim]:
             each(sorted_share(), run, at_least=0.99),
             value(OURS, quantity="in place"),
             form,
-            headline=main,
+            headline=main or run == LASTED,
             what="of the points are in place",
         ),
         Claim(
@@ -78,7 +78,7 @@ def _sorting(run: str, suffix: str, form: str) -> list[Claim]:
 
 def _searching(run: str, suffix: str, form: str) -> list[Claim]:
     """Which search it is."""
-    main, waves = not suffix, run in (WAVES, longer(WAVES))
+    main = not suffix or run == LASTED
     return [
         Claim(
             f"lands-at-the-query{suffix}",
@@ -115,7 +115,7 @@ def _searching(run: str, suffix: str, form: str) -> list[Claim]:
             each(ahead_least(INTERPOLATION), run, at_least=-0.02),
             None,
             f"the least lead among all look-ups, {PAIRED}; {form}",
-            headline=main or waves,
+            headline=main or run in (WAVES, longer(WAVES)),
             what="more found, where it is least",
         ),
     ]
