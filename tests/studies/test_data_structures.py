@@ -44,9 +44,10 @@ from algoscope.studies.data_structures.trainings import (
     APART,
     FAVORED,
     HASTY,
-    LITTLE,
+    MOST,
     OURS,
     RUNS,
+    SMALL,
     WAVES,
     decayed,
     longer,
@@ -294,15 +295,23 @@ def test_slots_in_favor_differ_in_how_they_are_read_and_for_how_long_alone():
     assert replace(apart, name=favored.name, model=free, settings=replace(apart.settings, **steps)) == favored
 
 
-@pytest.mark.parametrize("name", [space(0, LITTLE), space(8, FAVORED), longer(HASTY)])
+@pytest.mark.parametrize("name", [space(0, SMALL), space(8, FAVORED), longer(HASTY)])
 def test_what_is_sorted_sharply_differs_in_the_blur_of_the_sort_and_then_in_decay_alone(name):
     plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
     blurred, sharper, decaying = plans[name], plans[sharp(name)], plans[decayed(sharp(name))]
     assert isinstance(blurred.model, Index)
     model = replace(blurred.model, softness=blurred.model.softness / 2)
     assert replace(blurred, name=sharper.name, model=model) == sharper
-    assert sharper.settings.weight_decay == 0 < decaying.settings.weight_decay
-    assert replace(decaying, name=sharper.name, settings=sharper.settings) == sharper
+    assert decaying.settings.weight_decay > 0
+    assert replace(decaying, name=sharper.name, settings=replace(decaying.settings, weight_decay=0.0)) == sharper
+
+
+def test_the_longest_training_differs_in_its_steps_alone():
+    plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
+    less, most = (plans[decayed(sharp(longer(HASTY, steps)))] for steps in (None, MOST))
+    assert most.settings.steps == MOST > less.settings.steps
+    steps = {each: getattr(most.settings, each) for each in ("steps", "checkpoint_every")}
+    assert replace(less, name=most.name, settings=replace(less.settings, **steps)) == most
 
 
 def test_findings_follow_from_the_numbers():

@@ -1,7 +1,7 @@
 """What is claimed about uniform points on a line: how they are stored, what is found, and which search that is.
 
 That longer training changes little was asked after its numbers had been seen, and the bound of a point chosen then;
-of the longest it was asked before.
+of the longest it was asked before, with the same bound.
 """
 
 from dataclasses import replace
@@ -19,16 +19,21 @@ from algoscope.studies.data_structures.findings import (
     learned_to_sort,
     sorted_share,
 )
-from algoscope.studies.data_structures.forms import FORMS, LONGER, PAIRED, lasting
+from algoscope.studies.data_structures.forms import FORMS, LONG, LONGER, LONGEST, PAIRED, TRAINED_LONGER
 from algoscope.studies.data_structures.published import value
 from algoscope.studies.data_structures.references import BINARY, INTERPOLATION
-from algoscope.studies.data_structures.trainings import HASTY, MOST, OURS, PUBLISHED, WAVES, longer
+from algoscope.studies.data_structures.trainings import MOST, OURS, WAVES, longer
 
 ASKED_AGAIN = ("sorts", "finds", "beats-binary-early", "is-interpolation", "reaches-interpolation")
-CALLED = {OURS: "Counted at the end", HASTY: "In haste", WAVES: "In haste, with waves", PUBLISHED: "As published"}
-CALLED |= {longer(run): longer(CALLED[run]) for run in (OURS, HASTY, WAVES)}
-_, LASTING, LASTED = lasting(HASTY)
-CALLED |= dict(zip(lasting(HASTY), lasting(CALLED[HASTY]), strict=True))
+ALL = FORMS | LONGER
+
+
+def _called(run: str) -> str:
+    """The form by its name, without the task."""
+    if run in (OURS, longer(OURS)):
+        return run.replace(OURS, "Counted at the end")
+    form = run.removeprefix(f"{OURS}, ")
+    return form[0].upper() + form[1:]
 
 
 def _sorting(run: str, suffix: str, form: str) -> list[Claim]:
@@ -42,7 +47,7 @@ def _sorting(run: str, suffix: str, form: str) -> list[Claim]:
             each(sorted_share(), run, at_least=0.99),
             value(OURS, quantity="in place"),
             form,
-            headline=main or run == LASTED,
+            headline=main or run == LONGEST,
             what="of the points are in place",
         ),
         Claim(
@@ -78,7 +83,7 @@ def _sorting(run: str, suffix: str, form: str) -> list[Claim]:
 
 def _searching(run: str, suffix: str, form: str) -> list[Claim]:
     """Which search it is."""
-    main = not suffix or run == LASTED
+    main = not suffix or run == LONGEST
     return [
         Claim(
             f"lands-at-the-query{suffix}",
@@ -121,31 +126,30 @@ def _searching(run: str, suffix: str, form: str) -> list[Claim]:
     ]
 
 
-def _flat(more: str, less: str, name: str, form: str, how: str) -> Claim:
+def _flat(less: str, more: str, suffix: str, how: str) -> Claim:
     return Claim(
-        name,
+        f"flat{suffix}",
         f"Training for {how} changes what is found by a point at most, at any look-up.",
         "ours",
         changes(more, less, at_most=0.01),
         None,
-        f"after the look-up at which it changes most, intervals not paired; {form}",
+        f"after the look-up at which it changes most, intervals not paired; {ALL[less][1]}",
     )
 
 
 def _on(run: str) -> list[Claim]:
-    """Of runs for twice the steps only what these may change."""
-    suffix, form = (FORMS | LONGER)[run]
+    """Of runs for longer only what that may change."""
+    suffix, form = ALL[run]
     claims = [*_sorting(run, suffix, form), *_searching(run, suffix, form)]
     asked = [claim for claim in claims if run in FORMS or claim.id.removesuffix(suffix) in ASKED_AGAIN]
-    return [replace(claim, says=f"{CALLED[run]}: {claim.says}") for claim in asked]
+    return [replace(claim, says=f"{_called(run)}: {claim.says}") for claim in asked]
 
 
 LINE = (
-    *(claim for run in (*FORMS, *LONGER) for claim in _on(run)),
+    *(claim for run in ALL for claim in _on(run)),
     *(
-        _flat(longer(run), run, f"flat{suffix}", form, "twice as long, at half the rate and in 32 bits,")
-        for run, (suffix, form) in FORMS.items()
-        if longer(run) in LONGER
+        _flat(run, longer(run), ALL[run][0], "twice as long, at half the rate and in 32 bits,")
+        for run in TRAINED_LONGER
     ),
-    _flat(LASTED, LASTING, "flat-hasty-decayed", LONGER[LASTING][1], f"{MOST:,} steps instead of 24,000"),
+    _flat(LONG, LONGEST, ALL[LONGEST][0], f"{MOST:,} steps instead of twice the usual ones"),
 )

@@ -10,7 +10,7 @@ from algoscope.studies.data_structures.findings import (
     lost_with,
     most_space,
 )
-from algoscope.studies.data_structures.forms import AS_WAVES, FORMS, PAIRED, sharpened
+from algoscope.studies.data_structures.forms import AS_WAVES, FORMS, PAIRED, and_variants
 from algoscope.studies.data_structures.holdings import AHEAD, FRACTION
 from algoscope.studies.data_structures.published import value
 from algoscope.studies.data_structures.references import BUCKETS, INTERPOLATION
@@ -20,9 +20,10 @@ from algoscope.studies.data_structures.trainings import (
     FIRST,
     HALF,
     KNOWN,
-    LITTLE,
+    MOST,
     OURS,
     PUBLISHED,
+    SMALL,
     sharp,
     space,
 )
@@ -42,10 +43,10 @@ SPACE = (
         )
         for form, suffix, told, sizes in (
             ("", "", "", (0, 8, 32, 128)),
-            *((*words, (0,)) for words in sharpened(LITTLE, "-small", "; a small network")),
+            *((*words, (0,)) for words in and_variants(SMALL, "-small", "; a small network")),
             (FIRST, "-read-first", READS_A_SLOT, (8, 32, 128)),
             (APART, "-apart", f"{READS_A_SLOT}, written by a transformer of its own", (8, 32, 128)),
-            *((*words, (8,)) for words in sharpened(FAVORED, "-favored", IN_FAVOR)),
+            *((*words, (8,)) for words in and_variants(FAVORED, "-favored", IN_FAVOR)),
             (KNOWN, "-known", f"{READS_A_SLOT}, written apart and known by its token; cooled", (32, 128)),
         )
         for slots in sizes
@@ -98,12 +99,12 @@ SPACE = (
             "ours",
             gains(sharp(space(slots, form)), space(slots, form)),
             None,
-            "50 points in 2 look-ups; a softness of 0.05 against 0.1, after 100,000 steps; one seed, intervals not "
+            f"50 points in 2 look-ups; a softness of 0.05 against 0.1, after {MOST:,} steps; one seed, intervals not "
             f"paired; asked {when}",
             what="more found",
         )
         for suffix, slots, form, when in (
-            ("", 0, LITTLE, "after the numbers of another such run had been seen"),
+            ("", 0, SMALL, "after the numbers of another such run had been seen"),
             ("-slots", 8, FAVORED, "before the numbers were seen"),
         )
     ),

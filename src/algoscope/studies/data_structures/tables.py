@@ -5,12 +5,13 @@ from typing import Any
 
 from algoscope.studies.claim import Numbers, Value
 from algoscope.studies.data_structures.findings import error, sorted_share, value_of
+from algoscope.studies.data_structures.forms import LONGEST
 from algoscope.studies.data_structures.holdings import CONTENTS, ELSEWHERE, FOUND_SO, FRACTION
 from algoscope.studies.data_structures.intervals import table
 from algoscope.studies.data_structures.published import Number
 from algoscope.studies.data_structures.published import numbers as published
 from algoscope.studies.data_structures.references import MODEL, UNTRAINED
-from algoscope.studies.data_structures.trainings import FIXED, FOUR, HITTERS, SPACED, mnist
+from algoscope.studies.data_structures.trainings import FIXED, FOUR, HITTERS, OURS, SPACED, mnist
 from algoscope.studies.study import Table, labeled
 
 COUNTED = (FIXED, HITTERS, mnist(HITTERS))  # runs whose frequent items are always the same
@@ -134,7 +135,7 @@ def _beside(numbers: Numbers) -> Table:
     for number in published():
         for run in (
             number.run,
-            *(f"{number.run}, {form}" for form in (*SPACED, FOUR)),
+            *(f"{number.run}, {form}" for form in (*SPACED, FOUR, LONGEST.removeprefix(f"{OURS}, "))),
         ):
             found = [_ours(number, model) for model in numbers.get(run, {}).values()]
             ours = ", ".join(f"{each.value:.3f} ({each.low:.3f} – {each.high:.3f})" for each in found if each)

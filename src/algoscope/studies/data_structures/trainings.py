@@ -6,8 +6,9 @@ each look-up. "With waves" a small network sees numbers as waves, too. With extr
 any may, one that reads a slot is one that cannot; slots that are "read first" are those of a small network with waves,
 and so are those that are "written apart", by a transformer of their own, those that are only "in favor" to begin with
 and those that are "known by tokens"; with none, there is also a "small" network without waves. In long runs points can
-be "sorted sharply", by a sort that blurs half as much in training, and weights can be trained "with decay": both keep
-an order that is else lost (docs/log.md). In more than one dimension, where points are uniform, orders can be folded.
+be "sorted sharply", by a sort that blurs half as much in training, and weights can be trained "with decay", against
+orders that are lost: each helps in some of them (docs/data-structures.md). In more than one dimension, where points
+are uniform, orders can be folded.
 
 Pictures of numbers are those of the digits that ship with the project. With a folder of the files of MNIST, named by
 the variable ALGOSCOPE_MNIST, runs with these are made too: only they are comparable with the published numbers.
@@ -43,9 +44,9 @@ UNPERMUTED, FLAT = "vectors instead of points", "no folds"
 STREAM, FIXED, LARGE = "Zipf stream", "Zipf stream, fixed ranks", "500 points, pointers"
 NUMBERS, HITTERS, PROBE = "pictures of numbers", "stream of pictures", "30D sphere, 8 points, 1 look-up"
 MNIST, MNIST_DIGITS = "ALGOSCOPE_MNIST", (28, 28)  # a variable that names a folder, and the pixels of its images
-LITTLE, FIRST, APART, FAVORED, KNOWN = "small", "read first", "written apart", "in favor", "known by tokens"
+SMALL, FIRST, APART, FAVORED, KNOWN = "small", "read first", "written apart", "in favor", "known by tokens"
 SHARP, DECAYED, FOUR = "sorted sharply", "with decay", "four features"
-DECAY = 0.03  # of weights; at ten times that less is found (docs/log.md)
+DECAY = 0.03  # of weights; ten times that costs early look-ups on a line (docs/log.md)
 MOST = 100_000  # steps
 QUERIES = 16  # for each set of points: with 64 sets a step learns from 1,024 queries, as the paper's
 
@@ -74,16 +75,25 @@ def mnist(run: str) -> str:
     return f"{run}, MNIST"
 
 
+def variants(run: str) -> tuple[str, str]:
+    """Runs that differ from it in how they sort, and in that and the decay of weights."""
+    return sharp(run), decayed(sharp(run))
+
+
 # Forms of small networks with extra slots, or with none.
-SPACED = (LITTLE, FIRST, APART, FAVORED, KNOWN)
-SPACED += tuple(name for form in (LITTLE, FAVORED) for name in (sharp(form), decayed(sharp(form))))
+SPACED = (SMALL, *variants(SMALL), FIRST, APART, FAVORED, *variants(FAVORED), KNOWN)
 
 
 def one(
     name: str, task: Task, model: Model, steps: int, rate: float, seeds: tuple[int, ...] = (0,), batch: int = 64
 ) -> Training:
-    settings = Settings(steps=steps, batch=batch, curriculum=None, checkpoint_every=max(steps // 10000, 1) * 1000)
+    settings = Settings(steps=steps, batch=batch, curriculum=None, checkpoint_every=_every(steps))
     return Training(name, task, model, settings, rate, seeds)
+
+
+def _every(steps: int) -> int:
+    """How many of them are between two checkpoints."""
+    return max(steps // 10000, 1) * 1000
 
 
 def exactly(training: Training) -> Training:
@@ -99,17 +109,21 @@ def for_longer(training: Training, steps: int | None = None) -> Training:
     """
     name, rate = longer(training.name, steps), training.learning_rate / 2
     steps = steps or 2 * training.settings.steps
-    settings = replace(training.settings, steps=steps, checkpoint_every=steps // 10000 * 1000)
+    settings = replace(training.settings, steps=steps, checkpoint_every=_every(steps))
     return exactly(replace(training, name=name, settings=settings, learning_rate=rate))
 
 
-def sharpened(training: Training) -> list[Training]:
-    """The same with a sort that blurs half as much in training; and with weights that decay as well."""
+def sharply(training: Training) -> Training:
+    """The same with a sort that blurs half as much in training."""
     assert isinstance(training.model, Index)
     model = replace(training.model, softness=training.model.softness / 2)
-    once = replace(training, name=sharp(training.name), model=model)
-    decaying = replace(once.settings, weight_decay=DECAY)
-    return [once, replace(once, name=decayed(once.name), settings=decaying)]
+    return replace(training, name=sharp(training.name), model=model)
+
+
+def decaying(training: Training) -> Training:
+    """The same with weights that decay."""
+    settings = replace(training.settings, weight_decay=DECAY)
+    return replace(training, name=decayed(training.name), settings=settings)
 
 
 def ablations(name: str, of: Training, seeds: tuple[int, ...], rate: float) -> list[Training]:
@@ -225,14 +239,14 @@ def laptop() -> Sequence[Training | Case]:
     )
 
 
-SMALL: dict[str, Any] = {"layers": 4, "heads": 4, "width": 32, "hidden": 256}
+SMALL_SIZE: dict[str, Any] = {"layers": 4, "heads": 4, "width": 32, "hidden": 256}
 LARGE_STEPS, BRISK = {"steps": 20_000, "rate": 3e-3}, {"rate": 1e-2, "batch": 32}
 AS_PUBLISHED = Index(lookups=7)
-OF_OURS = replace(AS_PUBLISHED, shared=True, answer="any", **SMALL)
+OF_OURS = replace(AS_PUBLISHED, shared=True, answer="any", **SMALL_SIZE)
 
 
 def paper() -> Sequence[Training | Case]:
-    """The paper's sizes, what matters most first. It trains up to 500,000 steps with Adam; with Muon a tenth of that or
+    """The paper's sizes, what matters most first. It trains up to 500,000 steps with Adam; with Muon a fifth of that or
     less suffices for most of them, and not for all (docs/data-structures.md). Small networks, of a seventh of the
     weights that the same form has at the published size, find about as much in the plane; the published form has the
     published size.
@@ -242,7 +256,7 @@ def paper() -> Sequence[Training | Case]:
     square, ball = UniformSearch(100, dim=2, queries=QUERIES), SphereSearch(100, queries=QUERIES)
     plane = folded(one(PLANE, square, six, 12_000, 2e-3, (0, 1, 2), 32), 1)
     sphere = folded(one(SPHERE, ball, six, 6_000, 1e-3, batch=32), 4)
-    hashed = replace(AS_PUBLISHED, lookups=1, **SMALL)
+    hashed = replace(AS_PUBLISHED, lookups=1, **SMALL_SIZE)
     search, stream = pictures(
         OF_OURS, {**seen, "steps": 30_000}, {**seen, "rate": 1e-3, "steps": 24_000}, MNIST, shift=2
     )
@@ -268,8 +282,9 @@ def paper() -> Sequence[Training | Case]:
 
 
 def on_a_line() -> Sequence[Training]:
-    """Uniform points: counted in the end, after each look-up, and with waves; as published; with few look-ups, many
-    points, and queries that follow Zipf's law.
+    """Uniform points: counted in the end, after each look-up, and with waves, each also for longer, the second of them
+    also sorted sharply, with decay, and then for the most steps; as published; with few look-ups, many points, and
+    queries that follow Zipf's law.
     """
     line, fifty, three = UniformSearch(100, queries=QUERIES), UniformSearch(50, queries=QUERIES), (0, 1, 2)
     hasty = replace(OF_OURS, answer="each")
@@ -283,8 +298,8 @@ def on_a_line() -> Sequence[Training]:
     return (
         *arms,
         *map(for_longer, arms),
-        *sharpened(for_longer(arms[1])),
-        sharpened(for_longer(arms[1], MOST))[-1],
+        sharply(for_longer(arms[1])),
+        *(decaying(sharply(for_longer(arms[1], steps))) for steps in (None, MOST)),
         *ablations(OURS, arms[0], seeds=(0, 1), rate=1e-3),  # a fresh order is sorted in seed 0, and not in seed 1
         one(PUBLISHED, line, AS_PUBLISHED, **LARGE_STEPS),
         one(HALF, fifty, replace(OF_OURS, lookups=2, octaves=5), 3_000, **BRISK),
@@ -296,30 +311,30 @@ def on_a_line() -> Sequence[Training]:
 def with_slots() -> Sequence[Training]:
     """Two look-ups among 50 points with extra slots: free to be read, as published; read first, with waves; then also
     written by a transformer of their own; then only in favor to begin with; and known by their tokens. The last two are
-    read by look-ups that are cooled. With none also by a small network.
+    read by look-ups that are cooled. With none also by a small network. That, and 8 in favor, are also sorted sharply,
+    and with decay.
     """
     free, fifty = replace(AS_PUBLISHED, lookups=2), UniformSearch(50, queries=QUERIES)
-    first, asked = replace(free, slots=8, before="slots", octaves=5, **SMALL), replace(fifty, queries=64)
+    first, asked = replace(free, slots=8, before="slots", octaves=5, **SMALL_SIZE), replace(fifty, queries=64)
     apart = replace(first, apart=True)
     favored = replace(apart, before="all", favor=6.0, coldest=0.25)
     known = replace(apart, address="token", coldest=0.25)
-    small = (
-        (LITTLE, replace(free, **SMALL), 100_000, {0: 1e-2}),
+    forms = (
+        (SMALL, replace(free, **SMALL_SIZE), MOST, {0: 1e-2}),
         (FIRST, first, 40_000, {8: 1e-2, 32: 1e-2, 128: 5e-3}),
         (APART, apart, 10_000, dict.fromkeys((8, 32, 128), 1e-2)),
-        (FAVORED, favored, 100_000, {8: 1e-2}),
-        (KNOWN, known, 100_000, {32: 1e-2, 128: 5e-3}),
+        (FAVORED, favored, MOST, {8: 1e-2}),
+        (KNOWN, known, MOST, {32: 1e-2, 128: 5e-3}),
     )
     made = {
         (slots, form): exactly(one(space(slots, form), asked, replace(model, slots=slots), steps, rate, batch=32))
-        for form, model, steps, rates in small
+        for form, model, steps, rates in forms
         for slots, rate in rates.items()
     }
     return (
         *(exactly(one(space(slots), fifty, replace(free, slots=slots), 40_000, 3e-3)) for slots in (0, 8, 32, 128)),
         *made.values(),
-        *sharpened(made[0, LITTLE]),
-        *sharpened(made[8, FAVORED]),
+        *(variant for run in (made[0, SMALL], made[8, FAVORED]) for variant in (sharply(run), decaying(sharply(run)))),
     )
 
 
