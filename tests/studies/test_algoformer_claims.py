@@ -7,7 +7,7 @@ from algoscope.models import AlgoFormer
 from algoscope.studies import study
 from algoscope.studies.algoformer import findings, names, plan
 from algoscope.studies.algoformer.claims import CLAIMS
-from algoscope.studies.algoformer.figures import figures, lengths
+from algoscope.studies.algoformer.figures import figures, lengths, over_least
 
 
 def model_of(error, beyond=1.0, noise=0, **more):
@@ -183,6 +183,21 @@ def test_whether_training_was_long_enough_is_told_by_longer_training(longest, ve
         rows = list(lengths(view)(numbers))
         assert [(row["series"], row["x"], row["y"]) for row in rows] == [(short, 100, before), (short, 300, after)]
         assert list(lengths(view)({short: numbers[short]})) == []
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(0.105, "holds"), (0.12, "fails")])
+def test_no_training_does_better_than_the_least_possible(error, verdict):
+    """All seeds are compared with the same least error, of which there is one."""
+    more = names.run(names.LOOPED, names.CHAINS, names.longer(names.CHAINS))
+    own = {seed: model_of(error, config={"settings": {"steps": 300}}) for seed in ("0", "1")}
+    numbers = {more: own, names.least(names.CHAINS): {"0": model_of(0.1)}}
+    (claim,) = (claim for claim in CLAIMS if claim.id == "least-looped-chains")
+    told = claim.record(numbers)
+    assert (told["verdict"], told["seeds"]) == (verdict, [pytest.approx(error / 0.1)] * 2)
+    assert claim.record({more: own})["verdict"] == "not run"
+    rows = list(over_least(numbers))
+    assert [(row["row"], row["series"]) for row in rows] == [("chains, 300 steps", names.LOOPED)] * 2
+    assert [row["x"] for row in rows] == told["seeds"]
 
 
 def test_without_numbers_there_are_no_figures():

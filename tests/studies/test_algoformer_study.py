@@ -94,6 +94,56 @@ def test_the_right_penalty_has_the_least_error(task):
     assert errors[1] == min(errors)
 
 
+CHAINS = ChainOfThought(dim=4, examples=7, depth=2)
+ASKED = (
+    LinearRegression(dim=4, examples=7),
+    LinearRegression(dim=4, examples=7, noise=0.5),
+    RepresentationRegression(dim=4, examples=7),
+    RepresentationRegression(dim=4, examples=7, noise=0.5),
+    AutoregressiveRepresentation(dim=4, examples=7, noise=0.3),
+    CHAINS,
+)
+
+
+def biased(values, prompts, task):
+    """By how many standard errors what is left of the targets goes along with bounded functions of what was given."""
+    shape = prompts.target_columns.shape
+    off = (prompts.target_columns - values.reshape(shape))[..., 0]
+    fitted = references.least(replace(task, noise=0.1), prompts) if task.noise else values
+    given = [torch.ones_like(off), torch.tanh(values.reshape(shape)[..., 0]), torch.tanh(prompts.x[..., 0])]
+    given += [torch.tanh(fitted.reshape(shape)[..., 0]), torch.tanh(prompts.target_columns[..., 0].roll(1, dims=1))]
+    along = torch.stack([off * each for each in given])[:, :, 1:]
+    along = torch.where(off[:, 1:].abs().mean(0) > 1e-6, along, 0.0)  # where all is known rounding is left
+    return (along.mean(1) / (along.std(1) / len(off) ** 0.5).clamp(min=1e-12)).abs().max()
+
+
+@pytest.mark.parametrize("task", ASKED, ids=str)
+def test_what_is_left_of_the_best_answer_goes_along_with_nothing_that_was_given(task):
+    """Which is so of the expectation given all that, and of nothing else."""
+    prompts = task.sample(20_000, seed=0)
+    assert biased(references.least(task, prompts), prompts, task) < 5
+
+
+def test_an_activation_of_the_best_weights_is_not_the_best_answer():
+    prompts = CHAINS.sample(20_000, seed=0)
+    fitted = ag.algorithms.OnFeatures(ag.algorithms.OrdinaryLeastSquares(), CHAINS).trace(prompts).values[0]
+    assert biased(fitted, prompts, CHAINS) > 20
+    best, plain = (per_example(each, prompts, CHAINS).mean(0) for each in (references.least(CHAINS, prompts), fitted))
+    assert (best[1:4] < 0.99 * plain[1:4]).all()
+    assert best[4:].max() < 1e-12  # as many chains as a state has coordinates tell all
+
+
+def test_the_least_error_is_measured_on_the_prompts_of_the_models():
+    task = LinearRegression(dim=3, examples=5, noise=0.5)
+    found, prompts = measures.least(task, "smoke"), task.sample(measures.SIZES["smoke"].tested, seed=0)
+    by_hand = []
+    for x, y in zip(prompts.x.numpy(), prompts.y.numpy(), strict=True):  # the posterior mean, as in a textbook
+        weights = np.linalg.solve(x[:5].T @ x[:5] + 0.25 * np.eye(3), x[:5].T @ y[:5])
+        by_hand.append((x[5] @ weights - y[5]) ** 2 / task.power)
+    assert found["summary"]["last"]["error"] == pytest.approx(np.mean(by_hand))
+    assert found["summary"]["last"]["n"] == len(by_hand)
+
+
 def test_tuned_descent_is_better_than_any_of_its_kind_at_paper_s_lengths():
     task = LinearRegression(dim=3, examples=8, noise=1.0)
     prompts, chosen = task.sample(300, seed=0), references.tuned(task)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scipy import stats
+from scipy import integrate, stats
 
 from algoscope.tasks import ChainOfThought
 
@@ -46,6 +46,19 @@ def test_each_layer_is_a_regression():
         for x, y in zip(left.x.numpy(), left.y.numpy(), strict=True):
             found, *_ = np.linalg.lstsq(x[:-1], y[:-1], rcond=None)
             np.testing.assert_allclose(x[-1] @ found, y[-1], atol=1e-6)
+
+
+def test_expected_states_are_those_of_numerical_integration():
+    """What goes into an activation is normal: Simpson's rule over twelve deviations on both sides; none where sure."""
+    task, grid = ChainOfThought(dim=3, examples=1, depth=2), np.linspace(-12, 12, 200_001)
+    means = [torch.tensor([[[-2.0, 0.0, 0.3], [1.0, -0.1, 5.0]]]) * sign for sign in (1.0, -1.0)]
+    deviations = [torch.tensor([[1.5, 0.2]]), torch.tensor([[0.0, 3.0]])]
+    found = task.expected([mean.double() for mean in means], [deviation.double() for deviation in deviations])
+    for layer, chain, coordinate in np.ndindex(2, 2, 3):
+        mean, deviation = float(means[layer][0, chain, coordinate]), float(deviations[layer][0, chain])
+        z = mean + deviation * grid
+        by_hand = integrate.simpson(np.where(z > 0, z, task.slope * z) * stats.norm.pdf(grid), x=grid)
+        assert float(found[0, 2 * chain + layer, coordinate]) == pytest.approx(by_hand, abs=1e-6)
 
 
 def test_a_curriculum_keeps_to_the_coordinates_in_use():

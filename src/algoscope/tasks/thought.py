@@ -1,6 +1,7 @@
 """Chains of thought made by a network: every intermediate state is a token (Li et al. 2023; Gao et al. 2024)."""
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,11 @@ class ChainOfThought(Task):
         arguments.number("slope", self.slope, strict=True)
 
     @property
+    def spread(self) -> float:
+        """The deviation of a weight."""
+        return keeps_scale(self.slope, self.dim)
+
+    @property
     def power(self) -> float:
         return 1.0
 
@@ -63,8 +69,8 @@ class ChainOfThought(Task):
         dims: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch points dim"], Float[Tensor, "batch points *target"]]:
         normal = functools.partial(randomness.normal, generators, batch, dtype=dtype)
-        states, full = [in_use(normal(self.examples + 1, self.dim), dims)], keeps_scale(self.slope, self.dim)
-        scale = full if dims is None else full * (self.dim / dims.clamp(max=self.dim)).to(dtype).sqrt()
+        states, scale = [in_use(normal(self.examples + 1, self.dim), dims)], self.spread
+        scale = scale if dims is None else scale * (self.dim / dims.clamp(max=self.dim)).to(dtype).sqrt()
         for _ in range(self.depth):
             reached = states[-1] @ (normal(self.dim, self.dim) * scale)
             states.append(functional.leaky_relu(in_use(reached, dims), self.slope))
@@ -90,3 +96,17 @@ class ChainOfThought(Task):
     ) -> Float[Tensor, "*stages batch points dim"]:
         """States, given what goes into the activation of each layer."""
         return functional.leaky_relu(torch.stack(list(values), dim=-2).flatten(-3, -2), self.slope)
+
+    def expected(
+        self, means: Sequence[Float[Tensor, "batch chains dim"]], deviations: Sequence[Float[Tensor, "batch chains"]]
+    ) -> Float[Tensor, "batch points dim"]:
+        """States to be expected where what goes into the activation of each layer is normal, given its mean and
+        deviation.
+        """
+        mean = torch.stack(list(means), dim=-2).flatten(-3, -2)
+        deviation = torch.stack(list(deviations), dim=-1).flatten(-2)[..., None]
+        normal = torch.distributions.Normal(torch.zeros_like(mean), torch.ones_like(mean))
+        ratio = mean / deviation.clamp(min=torch.finfo(mean.dtype).tiny)
+        density = torch.exp(-ratio.square() / 2) / math.sqrt(2 * math.pi)
+        positive = mean * normal.cdf(ratio) + deviation * density  # E[max(z, 0)]
+        return self.slope * mean + (1 - self.slope) * positive

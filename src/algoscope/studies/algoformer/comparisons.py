@@ -1,13 +1,14 @@
 """Claims about which model is better, how much that hangs on depth, heads and rates, and how long training is.
 
-That training was long enough was asked after both lengths had been measured.
+That training was long enough was asked after both lengths had been measured, and how near errors are to the least that
+is possible after that had been computed.
 """
 
 import math
 
 from algoscope.runs import slug
 from algoscope.studies.algoformer import names
-from algoscope.studies.algoformer.findings import best_of, ratio
+from algoscope.studies.algoformer.findings import best_of, over_least, ratio
 from algoscope.studies.algoformer.names import (
     ALGOFORMER,
     CHAINS,
@@ -100,6 +101,22 @@ def _flat(task: str, kind: str, view: str) -> Claim:
     )
 
 
+def _near(task: str, kind: str) -> Claim:
+    """Whether any training could change what is told."""
+    more = names.longer(task)
+    return Claim(
+        f"least-{slug(run(kind, task))}",
+        f"No training would lower the error of {NAMED[kind]} on {TOLD.get(task, task)} by more than a tenth on average "
+        f"over the examples: after {more} it is that near to the least that is possible.",
+        "Ours: the paper trains for 500,000 steps",
+        over_least(run(kind, task, more), task, at_most=1 / (1 - FLAT)),
+        None,
+        f"error over that of the target to be expected, given the examples and how prompts are drawn; {VIEWS['mean']}",
+        headline=(kind, task) == (ALGOFORMER, CHAINS),
+        what="times the least possible error",
+    )
+
+
 def _same_depth() -> list[Claim]:
     return [
         Claim(
@@ -177,4 +194,5 @@ COMPARISONS = (
     *_same_depth(),
     *_larger(),
     *(_flat(task, kind, view) for view in VIEWS for task, kinds in TWO_LENGTHS.items() for kind in kinds),
+    *(_near(task, kind) for task, kinds in TWO_LENGTHS.items() for kind in kinds),
 )

@@ -1,19 +1,21 @@
 """The figures of the study, from its numbers."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
-from algoscope.studies.algoformer import names, references
+from algoscope.report import charts
+from algoscope.studies.algoformer import findings, names, references
 from algoscope.studies.algoformer.loops import FEATURES, loop_number
 from algoscope.studies.algoformer.names import ALGOFORMER, REPRESENTATION, run
 from algoscope.studies.claim import Numbers
 from algoscope.studies.plans import Plan, Rows, curves, drawn
 
 FLOOR, CEILING = 1e-6, 30.0  # errors are drawn between these
-NULL = "null: predicts zero"
+NULL, LEAST = "null: predicts zero", "the least possible"
 CENTER = ("loop-similarity", "loop-steps")
 SHORT = {
     "GradientDescent(rate=best)": "gradient descent, best rate",
@@ -167,7 +169,9 @@ def _framed(rows: Iterable[dict[str, Any]], kinds: Iterable[str]) -> Rows:
 
 
 def _compared(task: str, more: str = "") -> Callable[[Numbers], Rows]:
-    """Figure 2: the three models, and what least squares and ridge regression make of the same prompts."""
+    """Figure 2: the three models, and what least squares, ridge regression and the best of all predictors make of the
+    same prompts.
+    """
 
     def rows(numbers: Numbers) -> Rows:
         own = {kind: run(kind, task, more) for kind in names.KINDS}
@@ -175,6 +179,7 @@ def _compared(task: str, more: str = "") -> Callable[[Numbers], Rows]:
         for kind, models in kinds.items():
             yield from _over_seeds(kind, models, "beside")
         if kinds:
+            yield from _over_seeds(LEAST, numbers.get(names.least(task), {}).values(), "beside")
             closed = (references.LEAST_SQUARES, references.RIDGE)
             yield from _known(numbers, task, lambda name: name.startswith(closed))
 
@@ -275,6 +280,17 @@ def lengths(view: str) -> Callable[[Numbers], Rows]:
     return rows
 
 
+def over_least(numbers: Numbers) -> Rows:
+    """How far above the least possible error each model is, on average, after training of each length."""
+    for task in names.LONGER:
+        least = numbers.get(names.least(task), {}).get("0")
+        for kind, more in itertools.product(names.KINDS, ("", names.longer(task)) if least else ()):
+            for model in numbers.get(run(kind, task, more), {}).values():
+                found = findings.paired(model, least, "mean")
+                row = f"{task}, {model['config']['settings']['steps']:,} steps"
+                yield {"row": row, "series": kind, "x": found.value, "low": found.low, "high": found.high}
+
+
 ERROR, EXAMPLES, LEARNED = "normalized error", "examples", "error at the last position in use"
 ALGORITHMS = {"legend": "algorithm", "among": COLORED}
 CLOSED = tuple(
@@ -282,7 +298,7 @@ CLOSED = tuple(
     for space in (references.ON_FEATURES, references.ON_INPUTS, f"on {references.AFFINE}")
     for form in (references.LEAST_SQUARES, references.RIDGE)
 )
-MODELS = {"legend": "model", "among": (*names.KINDS, *CLOSED)}
+MODELS = {"legend": "model", "among": (*names.KINDS, LEAST, *CLOSED)}
 STEPPED = [method(k) for method in (references.newton, references.descent, references.safe) for k in references.STEPS]
 METHODS = {
     "legend": "method",
@@ -359,6 +375,12 @@ ACROSS: dict[str, Plan] = {
         )
         for view, told in names.VIEWS.items()
     },
+    "least": (
+        over_least,
+        lambda rows: charts.dots(
+            rows, "error, over the least possible", "Could any training do better? A dot a seed", "model", names.KINDS
+        ),
+    ),
     "learning": (_learning(SHORTER.__contains__), curves("step", LEARNED, "Learning", log_y=True, legend="run")),
     "learning-longer": (
         _learning(LONGER.__contains__),

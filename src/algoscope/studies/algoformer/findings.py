@@ -61,6 +61,18 @@ def ratio(one: str, other: str, view: str = "last", **bounds: float) -> Find:
     return judge
 
 
+def over_least(run: str, task: str, **bounds: float) -> Find:
+    """The error of every seed over the least that is possible, on the same prompts, on average over all examples."""
+
+    def judge(numbers: Numbers) -> Finding | None:
+        models, least = list(numbers.get(run, {}).values()), numbers.get(names.least(task), {}).get("0")
+        return (
+            Finding.judged([paired(model, least, "mean") for model in models], **bounds) if models and least else None
+        )
+
+    return judge
+
+
 def absolute(model: Model) -> Value | None:
     """The error at the last number of examples as the paper's figure 5 has it, at its size: not divided by E[y²]."""
     unit = model["dim"]  # of linear regression without noise

@@ -66,9 +66,7 @@ def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
     numbers: dict[str, Any] = {
         "task": type(task).__name__,
         "dim": task.inputs,
-        "errors": curve(errors),
-        "beside": curve(errors[: sizes.prompts]),  # on the prompts that known methods are tested on
-        "summary": summary(errors),
+        **_errors(errors, sizes),
         "ahead": ahead(errors[: sizes.prompts], task, scale),
         "parameters": network.parameter_count,
         "steps": training.settings.steps,
@@ -173,6 +171,21 @@ def known(task: Task, scale: str) -> dict[str, Any]:
     found = known_errors(task, scale)
     curves = {name: curve(errors) for name, errors in found.items()}
     return {"task": type(task).__name__, "dim": task.inputs, "known": curves, "tuned": references.tuned(task).name}
+
+
+def least(task: Task, scale: str) -> dict[str, Any]:
+    """The least error that is possible, by the number of examples, on the prompts that models are tested on."""
+    sizes = SIZES[scale].of(task)
+    sample, parts = task.sample(sizes.tested, seed=0), []
+    for x, y in zip(sample.x.split(CHUNK), sample.y.split(CHUNK), strict=True):
+        part = replace(sample, x=x, y=y)
+        parts.append(per_example(references.least(task, part), part, task))
+    return {"task": type(task).__name__, "dim": task.inputs, **_errors(torch.cat(parts), sizes)}
+
+
+def _errors(errors: PerExample, sizes: Sizes) -> dict[str, Any]:
+    """By the number of examples, also on the prompts that known methods are tested on, and summed up."""
+    return {"errors": curve(errors), "beside": curve(errors[: sizes.prompts]), "summary": summary(errors)}
 
 
 def by_loop(found: Tensor, prompts: Prompts, task: Task, kept: Sequence[int], trained: int) -> dict[str, Any]:

@@ -66,6 +66,10 @@ def references(task: str) -> str:
     return f"known methods, {task}"
 
 
+def least(task: str) -> str:
+    return f"least possible, {task}"
+
+
 def by_hand(name: str) -> str:
     return f"by hand, {name}"
 

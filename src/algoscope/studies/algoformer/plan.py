@@ -11,7 +11,7 @@ from typing import Any
 from algoscope.models import AlgoFormer, Looped, Transformer
 from algoscope.studies.algoformer import controls, names
 from algoscope.studies.algoformer.costs import costs
-from algoscope.studies.algoformer.measures import known
+from algoscope.studies.algoformer.measures import known, least
 from algoscope.studies.algoformer.names import ALGOFORMER, CHAINS, LOOPED, LOUD, REPRESENTATION, SERIES, STANDARD
 from algoscope.studies.study import Case, Training
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
@@ -106,6 +106,7 @@ class Planner:
         for kind in names.KINDS:
             yield self.train(kind, task, seeds)
         yield self.known(task)
+        yield self.least(task)
 
     def injections(self) -> Iterator[Training]:
         for injection in names.OTHER_INJECTIONS:
@@ -143,6 +144,9 @@ class Planner:
     def known(self, task: str) -> Case:
         return Case(names.references(task), functools.partial(known, self.task(task)))
 
+    def least(self, task: str) -> Case:
+        return Case(names.least(task), functools.partial(least, self.task(task)))
+
     def checks(self, by_hand: Sequence[str] = controls.BY_HAND) -> Iterator[Case]:
         """What needs no training: what a step costs, and the controls."""
         models = tuple(self.model(kind) for kind in names.KINDS)
@@ -174,6 +178,7 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
     for noise in names.NOISES:
         yield make.train(ALGOFORMER, names.linear(noise), SEEDS)
         yield make.known(names.linear(noise))
+        yield make.least(names.linear(noise))
     yield from make.checks()
     yield make.planted(REPRESENTATION)
     yield from make.windows((12, 5), (12, 10), (50, 5), (50, 15))

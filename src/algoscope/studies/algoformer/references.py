@@ -6,13 +6,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional
 
 from algoscope import algorithms as known
 from algoscope import arguments
 from algoscope.algorithms import Algorithm, OnFeatures
 from algoscope.algorithms.features import Reduction
-from algoscope.tasks import AutoregressiveRepresentation, LinearRegression, RepresentationRegression, Task
+from algoscope.tasks import (
+    AutoregressiveRepresentation,
+    ChainOfThought,
+    LinearRegression,
+    RepresentationRegression,
+    Task,
+)
 from algoscope.trace import Prompts, Stage
 
 STEPS = (5, 10, 15, 20)  # those of the paper's figure 5
@@ -82,6 +90,29 @@ def right_penalty(task: Task) -> float:
     """The λ of ridge regression that is right for the noise and for how large the weights are drawn."""
     spread = task.spread if isinstance(task, AutoregressiveRepresentation) else 1.0
     return float(f"{(task.noise / spread) ** 2:.4g}")
+
+
+def least(task: Task, prompts: Prompts) -> Tensor:
+    """What no predictor beats on average: the target to be expected by who knows how prompts are drawn.
+
+    The weights of a prompt are normal, and given its examples they are normal again: around those of ridge regression
+    with the right λ or, without noise, around the shortest of those that fit. Features are known, since they are the
+    same for all prompts. A chain of thought asks for what an activation makes of that, of which the mean hangs on the
+    deviation, too: on how far a state is from the span of those that were seen.
+    """
+    method: Algorithm = known.Ridge(right_penalty(task)) if task.noise else known.OrdinaryLeastSquares()
+    if isinstance(task, ChainOfThought):
+        problems = task.problems(prompts)
+        means = [method.trace(problem).values[0] for problem in problems]
+        return task.expected(means, [task.spread * _unseen(problem.x) for problem in problems])
+    method = OnFeatures(method, task) if isinstance(task, Reduction) else method
+    return method.trace(prompts).values[0]
+
+
+def _unseen(x: Float[Tensor, "batch points dim"]) -> Float[Tensor, "batch points"]:
+    """How far each point is from the span of those before it: the diagonal of R, if X' = QR."""
+    own = torch.linalg.qr(x.mT, mode="r").R.diagonal(dim1=-2, dim2=-1).abs()
+    return functional.pad(own, (0, x.shape[1] - own.shape[1]))
 
 
 def _others(dim: int) -> Methods:
