@@ -18,6 +18,7 @@ from algoscope.algorithms import (
     Ridge,
     Zero,
 )
+from algoscope.algorithms.least_squares import LeastSquares
 from algoscope.tasks import LinearRegression
 from algoscope.trace import Prompts
 
@@ -216,3 +217,14 @@ def test_names_tell_variants_apart():
     assert Newton(3).name == "Newton"
     assert Newton(5, start="2/spectral", ridge=0.5).name == "Newton(start=2/spectral, ridge=0.5)"
     assert Ridge().name == "Ridge"
+
+
+def test_what_no_example_has_shown_is_what_least_squares_leaves_of_a_point():
+    """Also where examples repeat each other, so that they show fewer directions than there are of them."""
+    x = torch.randn(3, 7, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x[0, 1], x[1, 2], x[1, 3] = 2 * x[0, 0], x[1, 0] - x[1, 1], 0.0
+    found = LeastSquares.of(Prompts(x, torch.zeros(3, 7, dtype=torch.float64))).unseen
+    for b, t in np.ndindex(3, 7):
+        seen, point = x[b, :t].numpy().T, x[b, t].numpy()
+        left = point - seen @ np.linalg.lstsq(seen, point, rcond=1e-10)[0] if t else point
+        assert float(found[b, t]) == pytest.approx(np.linalg.norm(left), abs=1e-10)

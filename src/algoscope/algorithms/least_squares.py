@@ -74,6 +74,12 @@ class LeastSquares:
         positive = torch.where(self.eigenvalues > 0, self.eigenvalues, torch.inf)
         return positive.amin(-1, keepdim=True).minimum(self.largest)
 
+    @property
+    def unseen(self) -> Float[Tensor, "batch positions"]:
+        """How far each x is from the span of the examples before it; with a ridge nothing is unseen."""
+        own = (self.basis.mT @ self.prompts.x[..., None])[..., 0]
+        return torch.where(self.eigenvalues > 0, 0.0, own).norm(dim=-1)
+
     def at(self, factor: Float[Tensor, "batch positions dim"], start: Tensor | None = None) -> Tensor:
         """Coordinates of the iterate whose residual factor is given; `start` holds those of w_0, by default zero."""
         factor = torch.where(self.eigenvalues > 0, factor, 1.0)[..., None]  # nothing pulls on an unseen direction

@@ -105,8 +105,7 @@ class ChainOfThought(Task):
         """
         mean = torch.stack(list(means), dim=-2).flatten(-3, -2)
         deviation = torch.stack(list(deviations), dim=-1).flatten(-2)[..., None]
-        normal = torch.distributions.Normal(torch.zeros_like(mean), torch.ones_like(mean))
         ratio = mean / deviation.clamp(min=torch.finfo(mean.dtype).tiny)
         density = torch.exp(-ratio.square() / 2) / math.sqrt(2 * math.pi)
-        positive = mean * normal.cdf(ratio) + deviation * density  # E[max(z, 0)]
+        positive = mean * torch.special.ndtr(ratio) + deviation * density  # E[max(z, 0)]
         return self.slope * mean + (1 - self.slope) * positive

@@ -178,8 +178,9 @@ def _compared(task: str, more: str = "") -> Callable[[Numbers], Rows]:
         kinds = {kind: numbers[name].values() for kind, name in own.items() if name in numbers}
         for kind, models in kinds.items():
             yield from _over_seeds(kind, models, "beside")
-        if kinds:
+        if kinds and task == names.CHAINS:  # elsewhere it is one of the closed forms
             yield from _over_seeds(LEAST, numbers.get(names.least(task), {}).values(), "beside")
+        if kinds:
             closed = (references.LEAST_SQUARES, references.RIDGE)
             yield from _known(numbers, task, lambda name: name.startswith(closed))
 
@@ -283,12 +284,12 @@ def lengths(view: str) -> Callable[[Numbers], Rows]:
 def over_least(numbers: Numbers) -> Rows:
     """How far above the least possible error each model is, on average, after training of each length."""
     for task in names.LONGER:
-        least = numbers.get(names.least(task), {}).get("0")
-        for kind, more in itertools.product(names.KINDS, ("", names.longer(task)) if least else ()):
-            for model in numbers.get(run(kind, task, more), {}).values():
-                found = findings.paired(model, least, "mean")
-                row = f"{task}, {model['config']['settings']['steps']:,} steps"
-                yield {"row": row, "series": kind, "x": found.value, "low": found.low, "high": found.high}
+        for more, kind in itertools.product(("", names.longer(task)), names.KINDS):
+            name = run(kind, task, more)
+            for value in findings.over_least(numbers, name, task):
+                steps = next(iter(numbers[name].values()))["config"]["settings"]["steps"]
+                ends = {"low": value.low, "high": value.high}
+                yield {"row": f"{task}, {steps:,} steps", "series": kind, "x": value.value, **ends}
 
 
 ERROR, EXAMPLES, LEARNED = "normalized error", "examples", "error at the last position in use"

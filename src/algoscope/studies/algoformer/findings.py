@@ -61,14 +61,18 @@ def ratio(one: str, other: str, view: str = "last", **bounds: float) -> Find:
     return judge
 
 
-def over_least(run: str, task: str, **bounds: float) -> Find:
+def over_least(numbers: Numbers, run: str, task: str) -> list[Value]:
     """The error of every seed over the least that is possible, on the same prompts, on average over all examples."""
+    least = numbers.get(names.least(task), {}).get("0")
+    return [paired(model, least, "mean") for model in numbers.get(run, {}).values()] if least else []
+
+
+def near_least(run: str, task: str, **bounds: float) -> Find:
+    """Whether errors are near to the least that is possible."""
 
     def judge(numbers: Numbers) -> Finding | None:
-        models, least = list(numbers.get(run, {}).values()), numbers.get(names.least(task), {}).get("0")
-        return (
-            Finding.judged([paired(model, least, "mean") for model in models], **bounds) if models and least else None
-        )
+        values = over_least(numbers, run, task)
+        return Finding.judged(values, **bounds) if values else None
 
     return judge
 

@@ -108,8 +108,12 @@ def answers(network: Network, task: Task, prompts: Prompts) -> Float[Tensor, "pr
 
 def encoded(network: Network, task: Task, prompts: Prompts) -> Iterator[Tensor]:
     parameter = next(network.parameters())
-    for x, y in zip(prompts.x.split(CHUNK), prompts.y.split(CHUNK), strict=True):
-        yield task.encode(x, y).to(parameter)
+    return (task.encode(part.x, part.y).to(parameter) for part in chunks(prompts, CHUNK))
+
+
+def chunks(prompts: Prompts, size: int) -> Iterator[Prompts]:
+    for x, y in zip(prompts.x.split(size), prompts.y.split(size), strict=True):
+        yield replace(prompts, x=x, y=y)
 
 
 @torch.no_grad()
@@ -141,12 +145,9 @@ def grid(trained: int, longest: int) -> tuple[int, ...]:
 def known_errors(task: Task, scale: str) -> Mapping[str, PerExample]:
     """Of the known methods, on the first of the prompts that models are tested on."""
     sizes = SIZES[scale].of(task)
-    sample, prompts = task.sample(sizes.tested, seed=0), sizes.prompts
+    prompts = first(task.sample(sizes.tested, seed=0), sizes.prompts)
     parts: dict[str, list[Tensor]] = {}
-    chunk = CHUNK if task.outputs == 1 else CHUNK // 5  # weights for many coordinates fill the memory
-    for start in range(0, prompts, chunk):
-        stop = min(start + chunk, prompts)
-        part = replace(sample, x=sample.x[start:stop], y=sample.y[start:stop])
+    for part in chunks(prompts, CHUNK if task.outputs == 1 else CHUNK // 5):  # weights of many coordinates fill memory
         for name, values in references.answers(task, part):
             parts.setdefault(name, []).append(per_example(values, part, task))
     return {name: torch.cat(found) for name, found in parts.items()}
@@ -176,11 +177,9 @@ def known(task: Task, scale: str) -> dict[str, Any]:
 def least(task: Task, scale: str) -> dict[str, Any]:
     """The least error that is possible, by the number of examples, on the prompts that models are tested on."""
     sizes = SIZES[scale].of(task)
-    sample, parts = task.sample(sizes.tested, seed=0), []
-    for x, y in zip(sample.x.split(CHUNK), sample.y.split(CHUNK), strict=True):
-        part = replace(sample, x=x, y=y)
-        parts.append(per_example(references.least(task, part), part, task))
-    return {"task": type(task).__name__, "dim": task.inputs, **_errors(torch.cat(parts), sizes)}
+    parts = chunks(task.sample(sizes.tested, seed=0), CHUNK)
+    errors = torch.cat([per_example(references.least(task, part), part, task) for part in parts])
+    return {"task": type(task).__name__, "dim": task.inputs, **_errors(errors, sizes)}
 
 
 def _errors(errors: PerExample, sizes: Sizes) -> dict[str, Any]:

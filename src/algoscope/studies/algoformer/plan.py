@@ -196,6 +196,7 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
     for noise in names.NOISES[1:]:
         yield make.train(ALGOFORMER, names.noisy(noise))
         yield make.known(names.noisy(noise))
+        yield make.least(names.noisy(noise))
     yield from make.windows((10, 10), task=names.linear(0.0))
 
 

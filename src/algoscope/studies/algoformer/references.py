@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional
 
 from algoscope import algorithms as known
 from algoscope import arguments
 from algoscope.algorithms import Algorithm, OnFeatures
 from algoscope.algorithms.features import Reduction
+from algoscope.algorithms.least_squares import LeastSquares
 from algoscope.tasks import (
     AutoregressiveRepresentation,
     ChainOfThought,
@@ -88,7 +87,7 @@ def _plain(task: Task) -> Methods:
 
 def right_penalty(task: Task) -> float:
     """The λ of ridge regression that is right for the noise and for how large the weights are drawn."""
-    spread = task.spread if isinstance(task, AutoregressiveRepresentation) else 1.0
+    spread = getattr(task, "spread", 1.0)
     return float(f"{(task.noise / spread) ** 2:.4g}")
 
 
@@ -104,15 +103,10 @@ def least(task: Task, prompts: Prompts) -> Tensor:
     if isinstance(task, ChainOfThought):
         problems = task.problems(prompts)
         means = [method.trace(problem).values[0] for problem in problems]
-        return task.expected(means, [task.spread * _unseen(problem.x) for problem in problems])
-    method = OnFeatures(method, task) if isinstance(task, Reduction) else method
+        return task.expected(means, [task.spread * LeastSquares.of(problem).unseen for problem in problems])
+    assert isinstance(task, LinearRegression | RepresentationRegression | AutoregressiveRepresentation)
+    method = method if isinstance(task, LinearRegression) else OnFeatures(method, task)
     return method.trace(prompts).values[0]
-
-
-def _unseen(x: Float[Tensor, "batch points dim"]) -> Float[Tensor, "batch points"]:
-    """How far each point is from the span of those before it: the diagonal of R, if X' = QR."""
-    own = torch.linalg.qr(x.mT, mode="r").R.diagonal(dim1=-2, dim2=-1).abs()
-    return functional.pad(own, (0, x.shape[1] - own.shape[1]))
 
 
 def _others(dim: int) -> Methods:
