@@ -36,10 +36,10 @@ STUDY = Study(
         "After 2.5 to 3.3 times the training it has 5 to 27% less error than the standard one at the last example of "
         "chains (1 to 3% less on average), 3 to 4% more on series, and on a representation 1 to 2% less on average, "
         "where at the last example one seed of three cannot tell the two apart.",
-        "No training, however long, would lower the errors of AlgoFormer and the standard transformer by more than a "
-        "tenth on average over the examples: the least error that is possible is known exactly, and after the longer "
-        "training they are 0.4 to 9% above it on every task (the looped transformer 4 to 8%, but 20% on chains). At "
-        "the last example, where without noise nothing is left to guess, most errors still fall.",
+        "After the longer training no further one would lower the errors of AlgoFormer and the standard transformer by "
+        "more than a tenth on average over the examples: what the best of all predictors would answer is known, and "
+        "they are 0.4 to 9% above its error (the looped transformer 4 to 8%, but 20% on chains). At the last example, "
+        "where without noise nothing is left to guess, most errors still fall.",
         "Beyond the loops of training its answers decay, unless each loop is given the prompt and ends with a norm, "
         "which costs all that it is ahead of the looped transformer, whose answers stay but for chains, and "
         "in one seed of three for a representation, after longer training.",
