@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from algoscope.report import charts
+from algoscope.report import charts, page
 
 CELLS = [
     {"stage": i, "step": j, "similarity": 1 / (1 + abs(i - j)), "low": 0.0, "high": 1.0, "best": i == j, "tie": j <= i}
@@ -70,3 +70,21 @@ def test_series_keep_their_colors_from_chart_to_chart():
         ]["color"]
         assert color["scale"]["domain"] == named
         assert color["legend"]["values"] == [series for series in named if series in present]
+
+
+def test_dots_tell_long_names_whole_and_the_leading_series_first(tmp_path):
+    runs = [f"1D uniform, in haste, twice the steps, sorted sharply, seed {i}" for i in range(40)]
+    rows = [{"row": run, "series": by, "x": 0.5, "low": 0.4, "high": 0.6} for run in runs for by in ("any", "model")]
+    for leading, order in (([], ["any", "model"]), (["model"], ["model", "any"])):
+        (file,) = charts.save(charts.dots(rows, "share", "Found", "by", leading), tmp_path / "dots", ["svg"])
+        told = re.findall(r">([^<]+)</text>", file.read_text())
+        assert [text for text in told if text in runs] == runs
+        assert [text for text in told if text in order] == order
+
+
+def test_a_tall_figure_takes_the_width_of_the_page():
+    one = {"x": 0.5, "low": 0.4, "high": 0.6, "series": "any"}
+    made = {count: charts.dots([{"row": str(i), **one} for i in range(count)], "x", "", "") for count in (5, 40)}
+    specs = {str(count): chart.to_dict() for count, chart in made.items()}
+    few, many = page._figures(specs, specs).split("</figure>")[:2]
+    assert ("tall" in few, "tall" in many) == (False, True)

@@ -163,9 +163,9 @@ def _provenance(found: Mapping[str, Any]) -> str:
 
 def _figures(specs: Mapping[str, Any], names: Iterable[str]) -> str:
     """In columns, but for tall ones, which would leave the one beside them empty: they take the whole width."""
+    opened = {True: '<figure class="tall">', False: "<figure>"}
     return "".join(
-        f'<figure class="{"tall" if specs[name]["height"] > TALL else "beside"}">'
-        f'<div class="chart" data-chart="{name}"></div></figure>'
+        f'{opened[specs[name]["height"] > TALL]}<div class="chart" data-chart="{name}"></div></figure>'
         for name in names
     )
 
