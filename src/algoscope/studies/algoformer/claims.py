@@ -91,7 +91,7 @@ def _steady() -> list[Claim]:
         more, says = names.normed(injection), f"With a norm at the end of each loop{given}, more loops do not hurt"
         found += _beyond(slug(more), says, run(ALGOFORMER, REPRESENTATION, more), f"injection {injection}", None)
     says = "The looped transformer can be run for longer than in training"
-    for task, more in ((name, told) for name in names.MAIN for told in ("", names.longer(name))):
+    for task, more in ((name, told) for name in names.MAIN for told in names.lengths(LOOPED, name)):
         own = run(LOOPED, task, more)
         id = slug(LOOPED if own == run(LOOPED, REPRESENTATION) else own)
         told = "; ".join(("prompt and norm in each loop", task, *([f"after {more}"] if more else [])))
@@ -167,11 +167,10 @@ def _noisy_representation() -> list[Claim]:
 
 def _noiseless() -> list[Claim]:
     quiet, known = run(ALGOFORMER, linear(0.0)), names.references(linear(0.0))
-    more = names.longer(linear(0.0))
     return [
         *(
             Claim(
-                "floor-longer" if trained else "floor",
+                f"floor{suffix}",
                 f"Without noise AlgoFormer stays at an error near .001{f', after {trained}' if trained else ''}.",
                 "§5.4, Fig. 5a",
                 each(absolute, run(ALGOFORMER, linear(0.0), trained), at_least=3e-4, at_most=3e-3),
@@ -181,7 +180,7 @@ def _noiseless() -> list[Claim]:
                 what="squared error",
                 why=FEWER,
             )
-            for trained in ("", more)
+            for suffix, trained in zip(("", "-longer", "-longest"), names.lengths(ALGOFORMER, linear(0.0)), strict=True)
         ),
         Claim(
             "newton-exact",

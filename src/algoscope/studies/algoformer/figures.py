@@ -187,7 +187,7 @@ def _compared(task: str, more: str = "") -> Callable[[Numbers], Rows]:
     return lambda numbers: _framed(rows(numbers), names.KINDS)
 
 
-MORE_SOLVERS = (names.window(10, 10), names.longer(names.linear(0.0)))
+MORE_SOLVERS = (names.window(10, 10), *names.lengths(ALGOFORMER, names.linear(0.0))[1:])
 
 
 def _solvers(noise: float) -> Callable[[Numbers], Rows]:
@@ -249,7 +249,9 @@ def _injections(numbers: Numbers) -> Rows:
 
 
 SHORTER = frozenset(run(kind, task) for kind in names.KINDS for task in names.TASKS)
-LONGER = frozenset(run(kind, task, names.longer(task)) for kind in names.KINDS for task in names.LONGER)
+LONGER = frozenset(
+    run(kind, task, more) for kind in names.KINDS for task in names.LONGER for more in names.lengths(kind, task)[1:]
+)
 
 
 def _learning(shown: Callable[[str], bool]) -> Callable[[Numbers], Rows]:
@@ -266,13 +268,14 @@ def _learning(shown: Callable[[str], bool]) -> Callable[[Numbers], Rows]:
 
 
 def lengths(view: str) -> Callable[[Numbers], Rows]:
-    """The error after training of each length: of all seeds that were trained for both, and as a band their range."""
+    """The error after training of each length: of all seeds that were trained for each, and as a band their range."""
 
     def rows(numbers: Numbers) -> Rows:
         for task, kind in ((task, kind) for task in names.LONGER for kind in names.KINDS):
-            both = [numbers.get(run(kind, task, more), {}) for more in ("", names.longer(task))]
-            seeds = [seed for seed in both[0] if seed in both[1]]
-            for models in ([trained[seed] for seed in seeds] for trained in both if seeds):
+            lengths = [run(kind, task, more) for more in names.lengths(kind, task)]
+            trained = [numbers[name] for name in lengths if name in numbers]
+            seeds = [seed for seed in trained[0] if all(seed in each for each in trained)] if len(trained) > 1 else []
+            for models in ([each[seed] for seed in seeds] for each in trained if seeds):
                 errors = [model["summary"][view]["error"] for model in models]
                 band = {"low": min(errors), "high": max(errors)}
                 steps = models[0]["config"]["settings"]["steps"]
@@ -283,9 +286,8 @@ def lengths(view: str) -> Callable[[Numbers], Rows]:
 
 def over_least(numbers: Numbers) -> Rows:
     """How far above the least possible error each model is, on average, after training of each length."""
-    for task in names.LONGER:
-        for more, kind in itertools.product(("", names.longer(task)), names.KINDS):
-            name = run(kind, task, more)
+    for task, kind in itertools.product(names.LONGER, names.KINDS):
+        for name in (run(kind, task, more) for more in names.lengths(kind, task)):
             for value in findings.over_least(numbers, name, task):
                 steps = next(iter(numbers[name].values()))["config"]["settings"]["steps"]
                 ends = {"low": value.low, "high": value.high}

@@ -50,6 +50,17 @@ def longer(task: str) -> str:
     return f"{LONGER[task]:,} steps"
 
 
+def longest(kind: str, task: str) -> str:
+    steps, rate = LONGEST[kind, task]
+    return f"{steps:,} steps" + (f", {rated(rate)}" if rate else "")
+
+
+def lengths(kind: str, task: str) -> tuple[str, ...]:
+    """What is told of runs that differ in how long they were trained, the shortest first."""
+    more = (longer(task),) if task in LONGER else ()
+    return ("", *more, *((longest(kind, task),) if (kind, task) in LONGEST else ()))
+
+
 def rated(rate: float) -> str:
     return f"rate {rate:g}"
 
@@ -76,12 +87,16 @@ def by_hand(name: str) -> str:
 
 # Steps that tell whether fewer are enough.
 LONGER = {REPRESENTATION: 20_000, SERIES: 15_000, CHAINS: 7_500, **{linear(noise): 10_000 for noise in NOISES}}
+# Steps of a third length, where two do not tell where errors end, and a rate if the usual one diverges (docs/log.md).
+LONGEST: dict[tuple[str, str], tuple[int, float | None]] = {
+    (LOOPED, CHAINS): (20_000, None),
+    (ALGOFORMER, linear(0.0)): (40_000, 1e-3),
+}
 FRESH = "by chance, AlgoFormer"  # untrained
 TASKS = (*MAIN, LOUD, *map(linear, NOISES), *map(noisy, NOISES[1:]))
 FOLLOWED = frozenset(
     (
-        *(run(kind, task) for kind in (LOOPED, ALGOFORMER) for task in TASKS),
-        *(run(kind, task, longer(task)) for kind in (LOOPED, ALGOFORMER) for task in LONGER),
+        *(run(kind, task, more) for kind in (LOOPED, ALGOFORMER) for task in TASKS for more in lengths(kind, task)),
         *(run(ALGOFORMER, REPRESENTATION, injected(injection)) for injection in INJECTIONS),
         *(run(ALGOFORMER, REPRESENTATION, normed(injection)) for injection in NORMED_INJECTIONS),
         FRESH,

@@ -4,6 +4,7 @@ Runs stand in the order in which they should be carried out where time is short.
 """
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,7 +40,7 @@ class Size:
 
 
 # All the training that is planned, in steps. The paper has 500,000; whether these suffice, the curves of learning tell,
-# and longer runs (names.LONGER).
+# and longer runs (names.LONGER, names.LONGEST).
 STEPS = {
     "smoke": {"any": 12},
     "laptop": {"any": 1000, names.linear(1.0): 1500},
@@ -96,11 +97,17 @@ class Planner:
         settings, model = replace(self.size.settings, steps=steps), replace(self.model(kind), **changes)
         return Training(names.run(kind, task, more), self.task(task), model, settings, self.size.rates[kind], seeds)
 
-    def longer(self, task: str, kinds: Sequence[str], seeds: tuple[int, ...] = (0,)) -> Iterator[Training]:
+    def longer(self, kind: str, task: str, seeds: tuple[int, ...] = (0,)) -> Training:
         """Whether what was found hangs on how short the training is."""
-        for kind in kinds:
-            run = self.train(kind, task, seeds, more=names.longer(task))
-            yield replace(run, settings=replace(run.settings, steps=names.LONGER[task]))
+        run = self.train(kind, task, seeds, more=names.longer(task))
+        return replace(run, settings=replace(run.settings, steps=names.LONGER[task]))
+
+    def longest(self, kind: str, task: str, seeds: tuple[int, ...] = (0,)) -> Training:
+        """Where errors end."""
+        steps, rate = names.LONGEST[kind, task]
+        run = self.train(kind, task, seeds, more=names.longest(kind, task))
+        settings = replace(run.settings, steps=steps)
+        return replace(run, settings=settings, learning_rate=rate or run.learning_rate)
 
     def all_kinds(self, task: str, seeds: tuple[int, ...] = (0,)) -> Iterator[Training | Case]:
         for kind in names.KINDS:
@@ -189,10 +196,12 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
     yield from make.with_heads(2, 16)
     yield from make.with_layers(ALGOFORMER, 2)
     yield from make.all_kinds(LOUD)
-    for task in names.MAIN:
-        yield from make.longer(task, names.KINDS, SEEDS)
+    for task, kind in itertools.product(names.MAIN, names.KINDS):
+        yield make.longer(kind, task, SEEDS)
     for noise in names.NOISES:
-        yield from make.longer(names.linear(noise), [ALGOFORMER])
+        yield make.longer(ALGOFORMER, names.linear(noise))
+    yield make.longest(LOOPED, CHAINS, SEEDS)
+    yield make.longest(ALGOFORMER, names.linear(0.0))
     for noise in names.NOISES[1:]:
         yield make.train(ALGOFORMER, names.noisy(noise))
         yield make.known(names.noisy(noise))
