@@ -17,6 +17,7 @@ from algoscope.models import (
     Transformer,
 )
 from algoscope.models.index import IndexNetwork
+from algoscope.models.network import Linear, Norm
 from algoscope.tasks import NumberSearch, Task, UniformSearch
 from battery.tasks import STREAMS
 
@@ -198,6 +199,26 @@ def check_asked(model: Model) -> None:
             torch.testing.assert_close(part, whole, rtol=1e-9, atol=1e-9)
 
 
+def check_idle(model: Model) -> None:
+    """What training leaves alone changes no answer; and of the biases nothing else changes none."""
+    network, tokens = scrambled(model), draw_tokens(5, LENGTH, inputs=form(model)[0])
+    noise = torch.rand(5, *network.noise, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    outputs = network(tokens, **({"noise": noise} if network.noise else {}))
+    weights = draw_tokens(*outputs.shape[:-1], inputs=outputs.shape[-1])
+    names, parameters = zip(*network.named_parameters(), strict=True)
+    found = torch.autograd.grad((outputs * weights).sum(), parameters, materialize_grads=True, allow_unused=True)
+    largest = max(gradient.abs().max() for gradient in found)
+    for name, gradient in zip(names, found, strict=True):
+        part = network.get_submodule(name.rpartition(".")[0])
+        if name.endswith("bias") and isinstance(part, Linear | Norm):
+            idle = torch.zeros_like(gradient, dtype=torch.bool)
+            idle[part.idle or slice(0)] = True
+            without = gradient.abs() < 1e-12 * largest
+            assert bool(without[idle].all())
+            blocks = (without & ~idle).chunk(getattr(part, "stacked", 1))  # where all is without, and not a dead unit
+            assert model in INDEXES or not any(bool(block.all()) for block in blocks)  # theirs have two points
+
+
 MODEL_CHECKS = [
     check_shapes,
     check_states,
@@ -207,6 +228,7 @@ MODEL_CHECKS = [
     check_independence,
     check_causality,
     check_asked,
+    check_idle,
 ]
 
 
@@ -254,6 +276,7 @@ INDEX_CHECKS = [
     check_precisions,
     check_independence,
     check_equivariance,
+    check_idle,
 ]
 
 
@@ -284,4 +307,5 @@ COUNTER_CHECKS = [
     check_precisions,
     check_independence,
     check_causality,
+    check_idle,
 ]

@@ -1,5 +1,7 @@
 """The optimizers against torch's own, and Muon against its textbook form and the singular value decomposition."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -153,3 +155,14 @@ def test_an_engine_may_try_more_steps_than_a_short_run_has():
         population.step()
     assert int(population.state.step) == 3
     assert torch.isfinite(population.state.parameters).all()
+
+
+@pytest.mark.parametrize(("model", "moved"), [(MODEL, False), (replace(MODEL, attention="linear"), True)])
+def test_what_changes_no_answer_is_left_alone(model, moved):
+    """A vector that is added to all keys: its gradient is rounding alone, which AdamW would follow at full speed."""
+    found = ours(settings(precision="fp32", weight_decay=0.0, warmup=0), 1e-2, STEPS, model)
+    for layer in range(model.layers):
+        queries, keys, values = found[f"blocks.{layer}.attention.queries_keys_values.bias"].chunk(3)
+        assert queries.abs().min() > 0
+        assert values.abs().min() > 0
+        assert bool(keys.any()) == moved

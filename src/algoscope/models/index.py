@@ -177,6 +177,8 @@ class IndexNetwork(Network):
         self.octaves = model.octaves if model.slots and not model.apart else 0  # of a point that is to be ordered
         self.read_in, self.norm = Linear(inputs * (1 + 2 * self.octaves), model.width), Norm(model.width)
         self.read_out = Linear(model.width, 1 + model.folds)
+        self.read_out.idle = slice(None)  # scores are standardized over their set
+        self.norm.idle = slice(None) if model.apart or not model.slots else None  # the shift that scores alone see
         draw_linear(self.read_in, generator, 1 / math.sqrt(inputs))
         nn.init.zeros_(self.read_in.weight.data[:, inputs:])  # of waves: orders begin smooth, and are learned sooner
         draw_linear(self.read_out, generator)

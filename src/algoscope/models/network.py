@@ -30,6 +30,10 @@ class Network(nn.Module, ABC):
     """A network over token vectors that can show its state after each stage.
 
     `stages` names the stages in order. `run` returns the outputs and the states that were asked for, and no others.
+
+    A bias that changes no answer, such as one that a softmax or a mean takes out again, is marked as `idle`, and
+    training leaves it alone: all that is left of its gradient is rounding, and AdamW, for which every gradient is of
+    size 1, would follow that at full speed, until the numbers that matter are lost beside it (docs/training.md).
     """
 
     stages: tuple[str, ...]
@@ -89,6 +93,8 @@ class Linear(nn.Linear):
     `stacked` says how many independent maps it holds, one above the other. One that is `exact` stays in 32 bits, and
     with AdamW, also inside a block.
     """
+
+    idle: slice | None = None  # the part of its bias that changes no answer: see `Network`
 
     def __init__(self, inputs: int, outputs: int, stacked: int = 1, exact: bool = False) -> None:
         super().__init__(inputs, outputs)
@@ -155,6 +161,8 @@ class Products(torch.autograd.Function):
 
 class Norm(nn.LayerNorm):
     """LayerNorm, for one network or for each member of a population."""
+
+    idle: slice | None = None  # as that of `Linear`
 
     def forward(self, input: Tensor) -> Tensor:
         if self.weight.ndim == 1:

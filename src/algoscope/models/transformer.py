@@ -220,6 +220,8 @@ class Attention(nn.Module):
         super().__init__()
         self.heads, self.kind, self.mask = model.heads, model.attention, model.mask
         self.queries_keys_values = Linear(model.width, 3 * model.width, stacked=3)
+        if self.kind == "softmax":  # a vector added to all keys adds one number to all scores of a query
+            self.queries_keys_values.idle = slice(model.width, 2 * model.width)
         self.output = Linear(model.width, model.width)
         draw_linear(self.queries_keys_values, generator, INITIAL)
         draw_linear(self.output, generator, INITIAL / math.sqrt(2 * model.layers))

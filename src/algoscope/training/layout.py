@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from algoscope.models import Network
 from algoscope.models.late import Cut
-from algoscope.models.network import Linear
+from algoscope.models.network import Linear, Norm
 
 INSIDE = ("blocks.", "encoder.")  # of a network, where matrices are: names of parts
 ALIGNMENT = 64  # numbers: what fast kernels like to start at
@@ -47,6 +47,16 @@ class Layout:
         moved = {name: form for name, form in self.forms.items() if muon and name in inside and len(form.shape) == 2}
         self.muon = sum(_sizes(moved))  # how many numbers Muon moves
         self.matrices = [_count(moved[names[0]], len(names)) for names in _groups(moved)]
+        self.trained = self._trained(network)
+
+    def _trained(self, network: nn.Module) -> Bool[Tensor, "parameters"]:
+        """Which numbers of a row training moves: all that can change an answer."""
+        row = torch.ones(1, sum(_sizes(self.forms)), dtype=torch.bool)
+        named = self.full(row)
+        for name, part in network.named_modules():
+            if isinstance(part, Linear | Norm) and part.idle is not None:
+                named[f"{name}.bias"][part.idle] = False
+        return row[0]
 
     def defer(self, network: Network) -> None:
         """Lets the gradients of what is in 16 bits come late, all at once: one small model does not fill a GPU, a
@@ -73,8 +83,8 @@ class Layout:
         paths = (name.rpartition(".") for name in (*self.low, *self.high))
         return [(network.get_submodule(module)._parameters, name) for module, _, name in paths]
 
-    def full(self, rows: Float[Tensor, "members parameters"]) -> dict[str, Tensor]:
-        """By name, in the precision of the rows."""
+    def full(self, rows: Shaped[Tensor, "members parameters"]) -> dict[str, Tensor]:
+        """By name, in the precision of the rows, of which they are views."""
         return _named(rows, self.forms, _split)
 
     def row(self, network: nn.Module) -> Float[Tensor, "parameters"]:
@@ -125,7 +135,7 @@ def _split(rows: Tensor, sizes: list[int]) -> Sequence[Tensor]:
     return rows.split(sizes, dim=1)
 
 
-def _named(rows: Float[Tensor, "members part"], forms: Mapping[str, Form], cut: Callable) -> dict[str, Tensor]:
+def _named(rows: Shaped[Tensor, "members part"], forms: Mapping[str, Form], cut: Callable) -> dict[str, Tensor]:
     """By name; cut at once, so that gradients are put together at once."""
     members = rows.shape[:1] if rows.shape[0] > 1 else ()
     parts = iter(cut(rows, _sizes(forms)))

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from algoscope.training.layout import ALIGNMENT, Layout, padding
@@ -30,7 +30,7 @@ class Optimizer:
         steps = torch.arange(settings.steps, device=peak.device)
         corrections = [1 / (1 - beta ** (steps + 1).double()) for beta in settings.betas]
         self.factors = torch.stack([settings.rate(steps), *corrections], dim=1).to(settings.dtype)  # of each step
-        self.peak = peak.to(settings.dtype)
+        self.peak, self.trained = peak.to(settings.dtype), layout.trained.to(peak.device)
         self._update, self._move = update, move
 
     def compile(self) -> None:
@@ -45,7 +45,7 @@ class Optimizer:
         schedule, *corrections = self.factors.index_select(0, now[None])[0].unbind()
         muon = self.layout.muon
         rate, ahead = self._update(
-            state, gradients, loss, error, self.peak * schedule, corrections, muon, self.settings
+            state, gradients, loss, error, self.peak * schedule, corrections, self.trained, muon, self.settings
         )
         if muon:
             steps = directions(ahead, self.layout.matrices)
@@ -60,10 +60,11 @@ def update(
     error: Float[Tensor, "members"],
     rates: Float[Tensor, "members"],
     corrections: Sequence[Float[Tensor, ""]],
+    trained: Bool[Tensor, "parameters"],
     muon: int,
     settings: Settings,
 ) -> tuple[Float[Tensor, "members 1"], Float[Tensor, "members muon"]]:
-    """Adds clipped gradients to the moments, moves what AdamW moves, and notes what happened.
+    """Adds clipped gradients of what is `trained` to the moments, moves what AdamW moves, and notes what happened.
 
     Returns the rates of those who train, and the Nesterov momentum of Muon's matrices; it needs no correction for its
     start at zero, since Muon does not see its scale.
@@ -72,7 +73,7 @@ def update(
     gradient = torch.cat([part.to(dtype) for part in gradients], dim=1)
     norm = gradient.unflatten(1, (-1, ALIGNMENT)).norm(dim=2).norm(dim=1)  # two passes: few long rows leave a GPU idle
     trains = torch.isfinite(loss) & torch.isfinite(norm) & (state.stopped_at < 0)
-    gradient = torch.where(trains[:, None], gradient * (settings.clip / norm).clamp(max=1)[:, None], 0.0)
+    gradient = torch.where(trains[:, None] & trained, gradient * (settings.clip / norm).clamp(max=1)[:, None], 0.0)
     moves = trains.to(dtype)[:, None]  # 1, or 0 for a member that stays as it is
     state.first_moment.lerp_(gradient, moves * (1 - beta1))
     state.second_moment.lerp_(gradient[:, muon:].square(), moves * (1 - beta2))
