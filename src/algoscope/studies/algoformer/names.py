@@ -88,10 +88,7 @@ def by_hand(name: str) -> str:
 # Steps that tell whether fewer are enough.
 LONGER = {REPRESENTATION: 20_000, SERIES: 15_000, CHAINS: 7_500, **{linear(noise): 10_000 for noise in NOISES}}
 # Steps of a third length, where two do not tell where errors end, and their rate: the usual one diverges (docs/log.md).
-LONGEST = {
-    (LOOPED, CHAINS): (20_000, 1.5e-3),
-    (ALGOFORMER, linear(0.0)): (40_000, 1e-3),
-}
+LONGEST = {(ALGOFORMER, linear(0.0)): (40_000, 1e-3)}
 FRESH = "by chance, AlgoFormer"  # untrained
 TASKS = (*MAIN, LOUD, *map(linear, NOISES), *map(noisy, NOISES[1:]))
 FOLLOWED = frozenset(
