@@ -15,9 +15,9 @@ import json, torch
 from torch.nn import functional
 from algoscope.models import short_attention
 
-def difference(sequences, members, length, heads, width, reach):
+def difference(sequences, members, length, heads, width, reach, precision=torch.float16):
     parts = torch.randn(sequences, length, 3, heads, width).half().requires_grad_()
-    bias = torch.randn(members, 3, heads, width).half().requires_grad_()
+    bias = torch.randn(members, 3, heads, width).to(precision).requires_grad_()
     above = torch.randn(sequences, length, heads, width).half()
     mixed = short_attention.attend(parts, bias, reach)
     found = (mixed, *torch.autograd.grad(mixed, (parts, bias), above))
@@ -32,7 +32,9 @@ def difference(sequences, members, length, heads, width, reach):
 
 torch.manual_seed(0)
 shapes = [(4, 2, 41, 2, 16), (1, 1, 81, 2, 32), (2, 2, 5, 1, 16), (2, 1, 33, 1, 64), (3, 3, 1, 2, 16)]
-print(json.dumps([difference(*shape, reach) for shape in shapes for reach in (shape[2], 0, 1, 5, 33, 40)]))
+rows = [difference(*shape, reach) for shape in shapes for reach in (shape[2], 0, 1, 5, 33, 40)]
+rows += [difference(4, 4, 41, 2, 16, reach, torch.float32) for reach in (41, 0)]  # each sequence has its own
+print(json.dumps(rows))
 """
 
 LATE = """

@@ -1,13 +1,14 @@
 """Networks that loop: against plain loops, what training scores, and how far they run."""
 
+import copy
 import weakref
 
 import pytest
 import torch
 
 import algoscope as ag
-from algoscope.models import AlgoFormer, Looped
-from algoscope.models.transformer import added
+from algoscope.models import AlgoFormer, Looped, transformer
+from algoscope.models.transformer import Attention, added
 from algoscope.randomness import stream
 from algoscope.training import Member, Settings
 from algoscope.training.population import Population
@@ -135,3 +136,41 @@ def test_what_makes_no_sense_is_refused(kind):
         kind(heads=1, width=8, truncated="yes")
     with pytest.raises(ValueError, match="loops must be an integer >= 1, got -1"):
         kind(heads=1, width=8, loops=3).build(3, 2, 6, torch.Generator()).run_loops(-1)
+
+
+def relative(network, wanted):
+    for part in network.modules():
+        if isinstance(part, Attention):
+            part.relative = wanted
+    return network
+
+
+@pytest.mark.parametrize("model", [Looped(heads=2, width=8, loops=3), AlgoFormer(heads=2, width=8, loops=3)], ids=str)
+def test_keys_that_go_without_what_the_first_one_has_change_neither_answers_nor_gradients(model, monkeypatch):
+    """In 64 bits, where they have all, against the plain form: the gradient that is not taken is zero."""
+    monkeypatch.setattr(transformer, "COARSE", (torch.float64,))
+    network, found = build(model), []
+    for wanted in (True, False):
+        answers = relative(network, wanted)(TOKENS)
+        found.append((answers, *torch.autograd.grad(answers.square().sum(), list(network.parameters()))))
+    for own, plain in zip(*found, strict=True):
+        torch.testing.assert_close(own, plain, rtol=1e-9, atol=1e-9)
+
+
+def test_what_keys_have_in_common_costs_no_precision():
+    """In 16 bits, where it is many times what tells them apart, against the same weights in 64."""
+    network = build(Looped(heads=2, width=16, loops=3))
+    block, direction = network.get_submodule("blocks.0"), torch.eye(16, dtype=torch.float64)[0]
+    block.get_parameter("attention_norm.bias").data += 10 * direction
+    block.get_parameter("attention.queries_keys_values.weight").data[16:32] += 100 * direction  # of keys
+    network.float()
+    for part in block.modules():
+        if isinstance(part, torch.nn.Linear):
+            part.bfloat16()
+    exact, off = copy.deepcopy(network).double()(TOKENS), {}
+    for wanted in (True, False):
+        with torch.no_grad():
+            off[wanted] = float((relative(network, wanted)(TOKENS.float()) - exact).abs().max() / exact.std())
+    assert off[True] < 0.005
+    assert off[False] > 0.01
+    assert all(part.relative for part in build(AlgoFormer(heads=1, width=8)).modules() if isinstance(part, Attention))

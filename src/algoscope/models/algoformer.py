@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.models.network import Norm
-from algoscope.models.transformer import Transformer, TransformerNetwork, added
+from algoscope.models.transformer import Attention, Transformer, TransformerNetwork, added
 
 INJECTIONS = ("none", "prompt", "pre")
 Stream = tuple[Tensor, ...]
@@ -94,6 +94,9 @@ class LoopingNetwork(TransformerNetwork):
     ) -> None:
         super().__init__(model, inputs, outputs, length, generator)
         self.scored, self.truncated, self.selective = model.scored, model.truncated, False
+        for part in self.modules():
+            if isinstance(part, Attention):
+                part.relative = part.kind == "softmax"  # rounding adds up over the loops (docs/training.md)
         self.run_loops(model.loops)
 
     def run_loops(self, loops: int) -> None:

@@ -111,29 +111,39 @@ class Linear(nn.Linear):
     def terms(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, ...]:
         """What `biased` makes the map of: on a GPU product and bias, which are added where the map is used."""
         if self.weight.ndim == 2 and not input.is_cuda:
-            return (functional.linear(*self._after(norm, input)),)
+            input, weight, bias = self._after(norm, input)
+            return (functional.linear(input.to(weight.dtype), weight, bias),)
         return self.product(input, norm)
 
     def product(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, Tensor]:
         """The map without its bias, and the bias that is to be added."""
         input, weight, bias = self._after(norm, input)
         if self.late:
-            product = late.product(input.flatten(0, -2), weight, bias)
+            product = late.product(input.to(weight.dtype).flatten(0, -2), weight, bias)
             return product.unflatten(0, input.shape[:-1]), bias.detach()
-        if weight.ndim == 2:
-            return functional.linear(input, weight), bias
-        return cast(Tensor, Products.apply(input.flatten(1, -2), weight)).unflatten(1, input.shape[1:-1]), bias
+        return products(input.to(weight.dtype), weight), bias
+
+    def relative(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, Tensor]:
+        """The map of what each token has beyond the first, and that of the first, with the bias: their sum is the map.
+        What all tokens of a sequence have in common is then rounded by itself. The first has no gradient: that of the
+        sum through it is zero, and here would be the difference of two large numbers.
+        """
+        input, weight, bias = self._after(norm, input)
+        first = input[..., :1, :].detach()
+        product = products((input - first).to(weight.dtype), weight)
+        return product, biased(products(first, weight.to(first.dtype)), bias.to(first.dtype))
 
     def _after(self, norm: "Norm | None", input: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Input, weight and bias. In a population the scale and shift of the norm move into the weights: these are
-        fewer than the tokens, and torch has no norm with a scale for each member: W(s·x + t) + b = (W·s)x + (Wt + b).
+        """Input, not yet rounded, weight and bias. In a population scale and shift of the norm move into the weights:
+        these are fewer than the tokens, and torch has no norm with a scale for each member: W(s·x + t) + b = (W·s)x +
+        (Wt + b).
         """
         dtype = self.weight.dtype
         if norm is None or self.weight.ndim == 2:
-            return (norm(input) if norm is not None else input).to(dtype), self.weight, self.bias
+            return norm(input) if norm is not None else input, self.weight, self.bias
         scale, shift = norm.weight.unsqueeze(-2), norm.bias.unsqueeze(-2)
         bias = self.bias + (self.weight * shift).sum(-1)
-        return norm.normalize(input).to(dtype), (self.weight * scale).to(dtype), bias.to(dtype)
+        return norm.normalize(input), (self.weight * scale).to(dtype), bias.to(dtype)
 
 
 def biased(product: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -143,6 +153,13 @@ def biased(product: Tensor, bias: Tensor | None = None) -> Tensor:
     bias = bias.view(-1, *[1] * (product.ndim - 2), product.shape[-1])
     # Expanded to sequences first: its gradient is then summed within each and over them, in two short passes.
     return product + bias.expand(*product.shape[:-2], 1, product.shape[-1])
+
+
+def products(input: Tensor, weight: Tensor) -> Tensor:
+    """Of a linear map without a bias; in a population each member has its own weight."""
+    if weight.ndim == 2:
+        return functional.linear(input, weight)
+    return cast(Tensor, Products.apply(input.flatten(1, -2), weight)).unflatten(1, input.shape[1:-1])
 
 
 class Products(torch.autograd.Function):

@@ -27,7 +27,8 @@ def fits(weight: Tensor, length: int, head_width: int) -> bool:
 def attend(
     parts: Float[Tensor, "sequences length 3 heads width"], bias: Float[Tensor, "members 3 heads width"], reach: int
 ) -> Float[Tensor, "sequences length heads width"]:
-    """What scaled_dot_product_attention computes of parts + bias, in the layout of the linear layers around it.
+    """What scaled_dot_product_attention computes of parts + bias, in the layout of the linear layers around it. Each
+    member has a bias, or each sequence.
 
     A token sees itself and the `reach` − 1 tokens before it; 0: all tokens.
     """

@@ -17,7 +17,9 @@ def load(base, rows, columns, length, stride):
 
 @triton.jit
 def load_biased(base, bias, rows, columns, length, stride):
-    return load(base, rows, columns, length, stride) + tl.load(bias + columns)[None, :]
+    """A bias in 32 bits is added before anything is rounded."""
+    biased = load(base, rows, columns, length, stride) + tl.load(bias + columns)[None, :]
+    return biased.to(base.dtype.element_ty)
 
 
 @triton.jit

@@ -14,6 +14,7 @@ from algoscope import arguments
 from algoscope.models import short_attention
 from algoscope.models.network import Linear, Model, Network, Norm, biased, draw_linear, draw_normal
 
+COARSE = (torch.bfloat16,)
 FUSED_FROM = 256  # tokens; below, a CPU is faster with plain products
 INITIAL = 0.02  # GPT-2's standard deviation of fresh weights
 ACTIVATIONS = ("gelu", "relu", "bilinear")
@@ -222,6 +223,7 @@ class Attention(nn.Module):
         self.queries_keys_values = Linear(model.width, 3 * model.width, stacked=3)
         if self.kind == "softmax":  # a vector added to all keys adds one number to all scores of a query
             self.queries_keys_values.idle = slice(model.width, 2 * model.width)
+        self.relative = False  # whether keys go without what the first one has, where numbers are coarse
         self.output = Linear(model.width, model.width)
         draw_linear(self.queries_keys_values, generator, INITIAL)
         draw_linear(self.output, generator, INITIAL / math.sqrt(2 * model.layers))
@@ -233,12 +235,14 @@ class Attention(nn.Module):
         length, width = state.shape[-2:]
         split = (3, self.heads, width // self.heads)
         softmax, windowed = self.kind == "softmax", isinstance(self.mask, int)
-        if softmax and short_attention.fits(self.queries_keys_values.weight, length, split[-1]):
-            parts, bias = self.queries_keys_values.product(state, norm)
-            parts, bias = parts.reshape(-1, length, *split), bias.reshape(-1, *split)
+        short = softmax and short_attention.fits(self.queries_keys_values.weight, length, split[-1])
+        parts, bias = self._parts(state, norm, apart=short)
+        parts = parts.reshape(-1, length, *split)
+        if short and bias is not None:
+            bias = bias.reshape(-1, *split)
             mixed = chosen(short_attention.attend(parts, bias, reach(self.mask, length)).flatten(2), asked)
         else:
-            parts = self.queries_keys_values(state, norm).reshape(-1, length, *split)
+            parts = parts if bias is None else (parts + bias.reshape(-1, 1, *split)).to(parts.dtype)
             q, k, v = (part.transpose(1, 2) for part in parts.unbind(2))  # [sequences, heads, length, width of a head]
             if softmax and not windowed and (state.is_cuda or length > FUSED_FROM):
                 mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=self.mask == "causal")
@@ -247,6 +251,20 @@ class Attention(nn.Module):
                 mixed = mix(q, k, v, self.kind, self.mask, asked)
             mixed = mixed.transpose(1, 2)
         return self.output.terms(mixed.reshape(*state.shape[:-2], -1, width))
+
+    def _parts(self, state: Tensor, norm: Norm | None, apart: bool) -> tuple[Tensor, Tensor | None]:
+        """Queries, keys and values, side by side, and what is still to be added to all of a member, if that is wanted
+        `apart`, or of a sequence.
+
+        What all keys of a sequence have in common changes no answer, but may be many times what tells them apart, and
+        16 bits then leave little of that: keys that are `relative` go without what the first one has.
+        """
+        layer = self.queries_keys_values
+        if not self.relative or layer.weight.dtype not in COARSE:
+            return layer.product(state, norm) if apart else (layer(state, norm), None)
+        parts, first = layer.relative(state, norm)
+        queries, keys, values = first.chunk(3, -1)
+        return parts, torch.cat((queries, torch.zeros_like(keys), values), -1)
 
 
 def reach(mask: str | int, length: int) -> int:

@@ -52,7 +52,7 @@ def longer(task: str) -> str:
 
 def longest(kind: str, task: str) -> str:
     steps, rate = LONGEST[kind, task]
-    return f"{steps:,} steps, {rated(rate)}"
+    return f"{steps:,} steps at a rate of {rate:g}"
 
 
 def lengths(kind: str, task: str) -> tuple[str, ...]:
