@@ -158,6 +158,13 @@ class Index(Model):
         return IndexNetwork(self, inputs, outputs, length - outputs, generator)
 
 
+def slot_tokens(model: Index, generator: torch.Generator) -> Float[Tensor, "slots width"]:
+    """What slots begin as."""
+    if model.address == "token":
+        return waves(model.slots, model.width, generator)
+    return torch.randn(model.slots, model.width, generator=generator)
+
+
 class IndexNetwork(Network):
     """Stages: with pictures "features", what they became [length, features]; "order", the scores of the points
     [points, 1]; with extra space "slots", what they hold [slots, inputs]; and "look-up 1" … "look-up M", how each query
@@ -182,13 +189,9 @@ class IndexNetwork(Network):
         draw_linear(self.read_in, generator, 1 / math.sqrt(inputs))
         nn.init.zeros_(self.read_in.weight.data[:, inputs:])  # of waves: orders begin smooth, and are learned sooner
         draw_linear(self.read_out, generator)
-        self.slots = nn.Parameter(torch.empty(model.slots, model.width)) if model.slots else None
+        self.slots = nn.Parameter(slot_tokens(model, generator)) if model.slots else None
         self.write = Linear(model.width, inputs) if model.slots else None
-        if self.slots is not None and self.write is not None:
-            if model.address == "token":
-                self.slots.data = waves(model.slots, model.width, generator)
-            else:
-                draw_normal(self.slots, 1.0, generator)
+        if self.write is not None:
             draw_linear(self.write, generator)
         self.see, self.written = (Linear(seen, model.width), Norm(model.width)) if model.apart else (None, None)
         if self.see is not None:
