@@ -18,6 +18,7 @@ from browsing import opened
 
 from algoscope import runs
 from algoscope.models import Index
+from algoscope.report import page
 from algoscope.studies import CATALOG, SCALES, configs, study
 from algoscope.studies.claim import Claim, Finding, Value
 from algoscope.tasks import UniformSearch
@@ -321,6 +322,8 @@ def test_the_page_is_built_from_the_results_that_ship(shipped, tmp_path):
     assert all("dirty" not in model["provenance"]["commit"] for model in models)
     assert all(f'data-chart="{name}"' in text for name in found.figures(results["runs"]))
     assert all(f"<td>{html.escape(claim['says'])}" in text for claim in results["claims"])
+    many = len(results["claims"]) > page.MANY_CLAIMS
+    assert (f"<details><summary>{len(results['claims'])} claims" in text) == many
     words = [
         cell for table in found.tables(results["runs"]) for row in table.rows for cell in row if isinstance(cell, str)
     ]

@@ -16,7 +16,7 @@ from algoscope.report.figures import figures, leading
 
 ROOM = Path(__file__).parent
 TALL = 450  # pixels: a figure of more is as wide as the page
-LONG_TEXT, LONG_TABLE = 800, 40  # letters and rows: what is longer is closed at first
+LONG_TEXT, LONG_TABLE, MANY_CLAIMS = 800, 40, 100  # letters, rows, claims: what is longer is closed at first
 
 
 def page(record: Mapping[str, Any]) -> str:
@@ -86,7 +86,7 @@ def study_page(results: Mapping[str, Any], figures: Mapping[str, alt.LayerChart]
         "first": _figures(specs, (name for name in specs if name in centerpiece.figures)),
         "charts": _figures(specs, (name for name in specs if name not in centerpiece.figures)),
         "tables": "".join(_words(table) for table in results["tables"]),
-        "claims": "".join(_claim(claim, results["scale"] == "paper") for claim in results["claims"]),
+        "claims": _claims(results["claims"], results["scale"] == "paper"),
         "models": _pages(pages),
         "command": html.escape(f"algoscope study {results['study']} --scale {results['scale']}"),
         "source": html.escape(results["source"]),
@@ -113,9 +113,22 @@ def _words(table: Any) -> str:
     rows = "".join("<tr>" + "".join(_cell(value) for value in row) + "</tr>" for row in table.rows)
     note = f'<p class="note">{html.escape(table.note)}</p>' if table.note else ""
     inside = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-    if len(table.rows) > LONG_TABLE:
-        inside = f"<details><summary>{len(table.rows)} rows</summary>{inside}</details>"
+    inside = _folded(inside, len(table.rows), LONG_TABLE, "rows")
     return f"<section><h2>{html.escape(table.heading)}</h2>{note}{inside}</section>"
+
+
+def _claims(claims: Sequence[Mapping[str, Any]], at_paper_scale: bool) -> str:
+    """All of them, in a table; a long one waits until it is opened, since the main ones come first on the page."""
+    columns = ("claim", "", "ours", "paper", "seeds", "prompts")
+    head = "".join(f"<th>{column}</th>" for column in columns)
+    rows = "".join(_claim(claim, at_paper_scale) for claim in claims)
+    table = f'<table id="claims" class="claims"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    return _folded(f'<div class="wide">{table}</div>', len(claims), MANY_CLAIMS, "claims, in the order of the paper")
+
+
+def _folded(table: str, rows: int, most: int, what: str) -> str:
+    """A table, to be opened if it has more rows than that."""
+    return f"<details><summary>{rows} {what}</summary>{table}</details>" if rows > most else table
 
 
 def _opened(summary: str, text: str, opened: bool) -> str:
