@@ -96,7 +96,7 @@ class LoopingNetwork(TransformerNetwork):
         self.scored, self.truncated, self.selective = model.scored, model.truncated, False
         for part in self.modules():
             if isinstance(part, Attention):
-                part.relative = part.kind == "softmax"  # rounding adds up over the loops (docs/training.md)
+                part.relative = part.kind == "softmax"  # loops make much of rounding (docs/training.md)
         self.run_loops(model.loops)
 
     def run_loops(self, loops: int) -> None:

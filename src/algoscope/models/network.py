@@ -32,7 +32,7 @@ class Network(nn.Module, ABC):
     `stages` names the stages in order. `run` returns the outputs and the states that were asked for, and no others.
 
     A bias that changes no answer, such as one that a softmax or a mean takes out again, is marked as `idle`, and
-    training leaves it alone: all that is left of its gradient is rounding, and AdamW, for which every gradient is of
+    training leaves it at zero: all that is left of its gradient is rounding, and AdamW, for which every gradient is of
     size 1, would follow that at full speed, until the numbers that matter are lost beside it (docs/training.md).
     """
 
@@ -121,12 +121,13 @@ class Linear(nn.Linear):
         if self.late:
             product = late.product(input.to(weight.dtype).flatten(0, -2), weight, bias)
             return product.unflatten(0, input.shape[:-1]), bias.detach()
-        return products(input.to(weight.dtype), weight), bias
+        return products(input.to(weight.dtype), weight), bias.to(weight.dtype)
 
     def relative(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, Tensor]:
         """The map of what each token has beyond the first, and that of the first, with the bias: their sum is the map.
-        What all tokens of a sequence have in common is then rounded by itself. The first has no gradient: that of the
-        sum through it is zero, and here would be the difference of two large numbers.
+        What all tokens of a sequence have in common is then rounded by itself, and not to 16 bits. The first has no
+        gradient: that of the sum through it is zero, and would be the difference of two large numbers. Who drops the
+        second term must not depend on a vector that is common to all tokens.
         """
         input, weight, bias = self._after(norm, input)
         first = input[..., :1, :].detach()
@@ -134,16 +135,16 @@ class Linear(nn.Linear):
         return product, biased(products(first, weight.to(first.dtype)), bias.to(first.dtype))
 
     def _after(self, norm: "Norm | None", input: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Input, not yet rounded, weight and bias. In a population scale and shift of the norm move into the weights:
-        these are fewer than the tokens, and torch has no norm with a scale for each member: W(s·x + t) + b = (W·s)x +
-        (Wt + b).
+        """Input, weight and bias, of which only the weight is rounded yet. In a population scale and shift of the norm
+        move into the weights: these are fewer than the tokens, and torch has no norm with a scale for each member:
+        W(s·x + t) + b = (W·s)x + (Wt + b).
         """
         dtype = self.weight.dtype
         if norm is None or self.weight.ndim == 2:
             return norm(input) if norm is not None else input, self.weight, self.bias
         scale, shift = norm.weight.unsqueeze(-2), norm.bias.unsqueeze(-2)
         bias = self.bias + (self.weight * shift).sum(-1)
-        return norm.normalize(input), (self.weight * scale).to(dtype), bias.to(dtype)
+        return norm.normalize(input), (self.weight * scale).to(dtype), bias
 
 
 def biased(product: Tensor, bias: Tensor | None = None) -> Tensor:

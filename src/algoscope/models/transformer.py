@@ -14,7 +14,7 @@ from algoscope import arguments
 from algoscope.models import short_attention
 from algoscope.models.network import Linear, Model, Network, Norm, biased, draw_linear, draw_normal
 
-COARSE = (torch.bfloat16,)
+COARSE = (torch.bfloat16,)  # precisions in which keys may go without what they have in common
 FUSED_FROM = 256  # tokens; below, a CPU is faster with plain products
 INITIAL = 0.02  # GPT-2's standard deviation of fresh weights
 ACTIVATIONS = ("gelu", "relu", "bilinear")
@@ -256,8 +256,9 @@ class Attention(nn.Module):
         """Queries, keys and values, side by side, and what is still to be added to all of a member, if that is wanted
         `apart`, or of a sequence.
 
-        What all keys of a sequence have in common changes no answer, but may be many times what tells them apart, and
-        16 bits then leave little of that: keys that are `relative` go without what the first one has.
+        What all keys of a sequence have in common adds the same to all scores of a query, which a softmax takes out
+        again, but may be many times what tells them apart, and 16 bits then leave little of that: keys that are
+        `relative` go without what the first one has.
         """
         layer = self.queries_keys_values
         if not self.relative or layer.weight.dtype not in COARSE:

@@ -70,10 +70,10 @@ def update(
     start at zero, since Muon does not see its scale.
     """
     dtype, (beta1, beta2) = state.parameters.dtype, settings.betas
-    gradient = torch.cat([part.to(dtype) for part in gradients], dim=1)
+    gradient = torch.where(trained, torch.cat([part.to(dtype) for part in gradients], dim=1), 0.0)
     norm = gradient.unflatten(1, (-1, ALIGNMENT)).norm(dim=2).norm(dim=1)  # two passes: few long rows leave a GPU idle
     trains = torch.isfinite(loss) & torch.isfinite(norm) & (state.stopped_at < 0)
-    gradient = torch.where(trains[:, None] & trained, gradient * (settings.clip / norm).clamp(max=1)[:, None], 0.0)
+    gradient = torch.where(trains[:, None], gradient * (settings.clip / norm).clamp(max=1)[:, None], 0.0)
     moves = trains.to(dtype)[:, None]  # 1, or 0 for a member that stays as it is
     state.first_moment.lerp_(gradient, moves * (1 - beta1))
     state.second_moment.lerp_(gradient[:, muon:].square(), moves * (1 - beta2))

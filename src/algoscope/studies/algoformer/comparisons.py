@@ -100,7 +100,8 @@ def _flat(task: str, kind: str, less: str, more: str, view: str) -> Claim:
         "Ours: the paper trains for 500,000 steps",
         ratio(run(kind, task, more), run(kind, task, less), view, at_least=1 - FLAT, at_most=1 + FLAT),
         None,
-        f"error after {more} over that after {less or 'the steps of the other claims'}, {VIEWS[view]}",
+        f"error after {more} over that after {less or 'the steps of the other claims'}, {VIEWS[view]}; where rates "
+        "are told, they differ too",
         what="times the error",
     )
 
@@ -108,7 +109,7 @@ def _flat(task: str, kind: str, less: str, more: str, view: str) -> Claim:
 def _near(task: str, kind: str, more: str) -> Claim:
     """How much lower errors could get by any training."""
     return Claim(
-        f"least-{slug(run(kind, task, more if more != names.longer(task) else ''))}",
+        f"least-{slug(run(kind, task, '' if more == names.longer(task) else more))}",
         f"After {more} the error of {NAMED[kind]} on {TOLD.get(task, task)} is so near to the least that is possible "
         "that no training would lower it by more than a tenth, on average over the examples.",
         "Ours: the paper trains for 500,000 steps",

@@ -272,8 +272,8 @@ def lengths(view: str) -> Callable[[Numbers], Rows]:
 
     def rows(numbers: Numbers) -> Rows:
         for task, kind in ((task, kind) for task in names.LONGER for kind in names.KINDS):
-            lengths = [run(kind, task, more) for more in names.lengths(kind, task)]
-            trained = [numbers[name] for name in lengths if name in numbers]
+            runs = [run(kind, task, more) for more in names.lengths(kind, task)]
+            trained = [numbers[name] for name in runs if name in numbers]
             seeds = [seed for seed in trained[0] if all(seed in each for each in trained)] if len(trained) > 1 else []
             for models in ([each[seed] for seed in seeds] for each in trained if seeds):
                 errors = [model["summary"][view]["error"] for model in models]

@@ -87,7 +87,8 @@ def by_hand(name: str) -> str:
 
 # Steps that tell whether fewer are enough.
 LONGER = {REPRESENTATION: 20_000, SERIES: 15_000, CHAINS: 7_500, **{linear(noise): 10_000 for noise in NOISES}}
-# Steps of a third length, where two do not tell where errors end, and their rate: the usual one diverges (docs/log.md).
+# Steps of a third length, where two do not tell where errors end, and their rate: at the usual one 50,000 steps diverge
+# (docs/log.md).
 LONGEST = {(ALGOFORMER, linear(0.0)): (40_000, 1e-3)}
 FRESH = "by chance, AlgoFormer"  # untrained
 TASKS = (*MAIN, LOUD, *map(linear, NOISES), *map(noisy, NOISES[1:]))
