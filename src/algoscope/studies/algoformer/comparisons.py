@@ -123,19 +123,25 @@ def _near(task: str, kind: str, more: str) -> Claim:
 
 
 def _same_depth() -> list[Claim]:
+    shallow = run(ALGOFORMER, REPRESENTATION, names.window(12, 10))
+    compared = (
+        (3, MAIN, "as many as it has weights for"),
+        (14, shallow, "as deep as 12 loops make it, with 12 loops"),
+        (22, MAIN, "as deep as its 20 loops make it"),
+    )
     return [
         Claim(
             f"depth-{layers}-{view}",
             f"AlgoFormer with one layer each beats a standard transformer of {layers} layers, {why}.",
             "§5.3, Fig. 4a",
-            ratio(MAIN, run(STANDARD, REPRESENTATION, names.layers(layers)), view, at_most=1.0),
+            ratio(own, run(STANDARD, REPRESENTATION, names.layers(layers)), view, at_most=1.0),
             "below 1",
             f"ratio of errors {VIEWS[view]}",
             headline=layers == 22 and view == "last",
             what="times its error",
             why=FEWER,
         )
-        for layers, why in ((3, "as many as it has weights for"), (22, "as deep as its 20 loops make it"))
+        for layers, own, why in compared
         for view in VIEWS
     ]
 
@@ -163,6 +169,7 @@ def _larger() -> list[Claim]:
     """More heads and layers help until they do not."""
     sizes = {
         "heads-2": ("8 heads are better than 2.", names.heads(2)),
+        "heads-4": ("8 heads are better than 4.", names.heads(4)),
         "heads-16": ("16 heads are worse than 8.", names.heads(16)),
         "layers-2": ("Two layers each are better than one.", names.layers(2)),
     }

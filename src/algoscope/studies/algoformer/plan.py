@@ -191,16 +191,16 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
     yield from make.injections()
     yield from make.normed()
     yield from make.rated()
-    yield from make.with_layers(STANDARD, 3, 22)
-    yield from make.with_heads(2, 16)
+    yield from make.with_layers(STANDARD, 3, 14, 22)
+    yield from make.with_heads(2, 4, 16)
     yield from make.with_layers(ALGOFORMER, 2)
     yield from make.all_kinds(LOUD)
     for task, kind in itertools.product(names.MAIN, names.KINDS):
         yield make.longer(kind, task, SEEDS)
     for noise in names.NOISES:
         yield make.longer(ALGOFORMER, names.linear(noise))
-    for kind, task in names.LONGEST:
-        yield make.longest(kind, task, SEEDS if task in names.MAIN else (0,))
+    yield make.longest(ALGOFORMER, names.linear(0.0))
+    yield make.longest(LOOPED, CHAINS, SEEDS[:2])
     for noise in names.NOISES[1:]:
         yield make.train(ALGOFORMER, names.noisy(noise))
         yield make.known(names.noisy(noise))
