@@ -4,9 +4,13 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from algoscope.studies import CATALOG
+from algoscope.studies.study import read
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -104,3 +108,11 @@ def test_the_table_of_speeds_is_that_of_the_file():
         (told,) = re.findall(rf"^\| {members} \| {batch} \| ([\d.]+) \| ([\d.]+)(?: \*)? \|", text, re.MULTILINE)
         assert float(told[0]) == pytest.approx(row["ms_per_step"], abs=0.051)
         assert float(told[1]) == pytest.approx(row["gib"], abs=0.0051)
+
+
+@pytest.mark.parametrize("study", CATALOG)
+def test_verdicts_are_those_on_file(study):
+    (row,) = (line for line in README.splitlines() if line.startswith(f"| [{study}]"))
+    told = [int(number) for number in row.rstrip(" |").split("|")[-1].split(",")]
+    found = Counter(claim["verdict"] for claim in read(ROOT / "results" / study)[1]["claims"])
+    assert told == [found["holds"], found["fails"], found["undecided"]]

@@ -182,10 +182,10 @@ def test_methods_on_x_have_an_intercept():
 def test_candidates_have_names_of_their_own_and_a_path_of_ridge_regressions(task):
     listed = [each.name for each in candidates.candidates(task)]
     assert len(set(listed)) == len(listed)
-    assert sum(name.startswith("Ridge(") for name in listed) == (25 if task.outputs == 1 else 7)
+    assert sum(name.startswith("Ridge(") for name in listed) == 25
     assert "Mean" in listed
     longest = [each for each in candidates.candidates(task) if "rate=safe" in each.name and "(1" not in each.name]
-    assert longest[0].trace(task.sample(2, seed=0)).stages[-1] == (2**20 if task.outputs == 1 else 2**16)
+    assert longest[0].trace(task.sample(2, seed=0)).stages[-1] == 2**20
 
 
 def answers_of(method, count=40):
@@ -218,17 +218,19 @@ def test_answers_stand_beside_the_null_and_the_mean():
     assert found["similarity"]["Mean"][0] == pytest.approx(found["null"][1])
 
 
-def test_what_is_planted_is_found_on_the_study_s_own_list(monkeypatch):
+@pytest.mark.parametrize("task", [RepresentationRegression(dim=7, examples=16), ChainOfThought(7, 16, 2)], ids=str)
+def test_what_is_planted_is_found_on_the_study_s_own_list(monkeypatch, task):
     monkeypatch.setitem(controls.SIZES, "smoke", measures.Sizes(80, 40, 20, 150, 12))
-    found = controls.planted(RepresentationRegression(dim=4, examples=12), "smoke")
-    assert found["named"]["kept"] == found["named"]["expected"] == 14
+    found = controls.planted(task, "smoke")
+    assert found["named"]["kept"] == found["named"]["expected"] == 16
     assert found["named"]["wrong"] == 0
 
 
-def one_step_a_loop(method, task, prompts, still=0):
-    """A planted step a loop, and then loops that stay where they are."""
+def one_step_a_loop(method, task, prompts, still=0, early=0):
+    """A planted step a loop, and then loops that stay where they are; before them, some that are there already."""
     trace = candidates.on_features(task, method).trace(prompts)
-    values = torch.cat([trace.values, trace.values[-1:].expand(still, -1, -1)])
+    end = trace.values[-1:]
+    values = torch.cat([end.expand(early, -1, -1), trace.values, end.expand(still, -1, -1)])
     return Trace("planted", values, tuple(f"loop {k + 1}" for k in range(len(values))), prompts)
 
 
@@ -238,14 +240,27 @@ def test_a_planted_step_of_conjugate_gradients_a_loop_is_that_and_a_plateau_is_n
     prompts = task.sample(60, seed=0)
     planted = one_step_a_loop(ag.algorithms.ConjugateGradients(list(range(1, 9))), task, prompts, still)
     own = next(each for each in candidates.candidates(task) if each.name == "ConjugateGradients on features")
-    law = loops.law_by_loop(compare(planted, own.trace(prompts), "errors", resamples=200))
+    match = compare(planted, own.trace(prompts), "errors", resamples=200)
+    law = loops.law_by_loop(match, [True] * len(match.stages))
     assert law is not None
     assert law["law"] == "linear"
     assert law["growth"] == pytest.approx(1.0, abs=0.1)
     assert law["loops"] == len(law["used"]) == 8
-    assert (
-        loops.law_by_loop(replace(compare(planted, own.trace(prompts), "errors"), b="GradientDescentPlusPlus")) is None
-    )
+    assert loops.law_by_loop(replace(match, b="GradientDescentPlusPlus"), [True] * len(match.stages)) is None
+
+
+def test_loops_at_which_nothing_is_found_do_not_end_a_law():
+    """There all steps are tied, the one of the last loop among them."""
+    task = RepresentationRegression()
+    prompts = task.sample(60, seed=0)
+    planted = one_step_a_loop(ag.algorithms.ConjugateGradients(list(range(1, 9))), task, prompts, early=2)
+    own = next(each for each in candidates.candidates(task) if each.name == "ConjugateGradients on features")
+    match = compare(planted, own.trace(prompts), "errors", resamples=200)
+    assert loops.law_by_loop(match, [True] * 10) is None
+    law = loops.law_by_loop(match, [False] * 2 + [True] * 8)
+    assert law is not None
+    assert (law["law"], law["used"]) == ("linear", tuple(range(3, 11)))
+    assert law["growth"] == pytest.approx(1.0, abs=0.1)
 
 
 def test_a_loop_that_is_a_step_of_descent_advances_by_one():

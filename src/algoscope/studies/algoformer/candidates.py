@@ -13,9 +13,8 @@ from algoscope.studies.algoformer.references import AFFINE, LEAST_SQUARES, Inter
 from algoscope.tasks import LinearRegression, RepresentationRegression, Task
 
 # Of ridge regression, .0001 to 100. Between two decades an exact ridge regression is closer to some step of descent
-# than to either (docs/log.md); where a target has many coordinates, more of them would be too many.
+# than to either (docs/log.md).
 PENALTIES = tuple(float(f"{10.0 ** (k / 4):.2g}") for k in range(-16, 9))
-FEW_PENALTIES = PENALTIES[::4]
 MEAN = "the mean of y"
 
 
@@ -29,27 +28,20 @@ class Grids:
     krylov: tuple[int, ...]
 
 
-ONE = Grids(
+GRIDS = Grids(
     newton=(*range(17), 18, 20, 22, 24, 28, 32, 40, 48),
     slow=(*range(1, 9), 10, 12, 16, 20, 24, 32, 48, 64, 96, *(2**k for k in range(7, 21))),
     fast=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128),
     krylov=(*range(1, 13), 14, 16, 18, 20, 24, 32, 48, 64),
-)
-MANY = Grids(  # where a target has many coordinates, each of which is a column to compare with
-    newton=(*range(1, 9), 10, 12, 16, 20, 24, 32, 48),
-    slow=(1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096, 16384, 65536),
-    fast=(1, 2, 4, 8, 16, 64),
-    krylov=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64),
 )
 ON_INPUTS = Grids(newton=(1, 2, 4, 6, 8, 12), slow=(1, 2, 4, 8, 16, 32, 64), fast=(), krylov=(1, 2, 3, 4, 6, 8))
 
 
 def candidates(task: Task) -> list[Algorithm]:
     """On features where there are some, and a few on x itself; and the mean of the targets, which needs neither."""
-    grids = ONE if task.outputs == 1 else MANY
     if isinstance(task, LinearRegression):
-        return [*_iterations(task, task.dim, grids), *closed_forms(task).values()]
-    found: list[Algorithm] = [on_features(task, each) for each in _iterations(task, task.inputs, grids)]
+        return [*_iterations(task, task.dim), *closed_forms(task).values()]
+    found: list[Algorithm] = [on_features(task, each) for each in _iterations(task, task.inputs)]
     found += closed_forms(task).values()
     if isinstance(task, RepresentationRegression):
         steps = ON_INPUTS
@@ -59,23 +51,22 @@ def candidates(task: Task) -> list[Algorithm]:
     return found
 
 
-def _iterations(task: Task, dim: int, grids: Grids) -> list[Algorithm]:
+def _iterations(task: Task, dim: int) -> list[Algorithm]:
     return [
-        known.GradientDescent(grids.slow, rate=steady_rate(task)),
-        known.GradientDescent(grids.slow, rate="safe"),
-        known.GradientDescent(grids.slow, rate="best"),
-        known.Newton(grids.newton),
-        known.ConjugateGradients([k for k in grids.krylov if k < dim] + [dim]),
-        known.Chebyshev(grids.fast),
-        known.HeavyBall(grids.fast),
-        known.GradientDescentPlusPlus([k for k in grids.fast if k <= 12]),
+        known.GradientDescent(GRIDS.slow, rate=steady_rate(task)),
+        known.GradientDescent(GRIDS.slow, rate="safe"),
+        known.GradientDescent(GRIDS.slow, rate="best"),
+        known.Newton(GRIDS.newton),
+        known.ConjugateGradients([k for k in GRIDS.krylov if k < dim] + [dim]),
+        known.Chebyshev(GRIDS.fast),
+        known.HeavyBall(GRIDS.fast),
+        known.GradientDescentPlusPlus([k for k in GRIDS.fast if k <= 12]),
     ]
 
 
 def closed_forms(task: Task) -> dict[str, Algorithm]:
     """By what they are called: least squares, ridge regressions with the right λ among them, and the mean."""
-    usual = set(PENALTIES if task.outputs == 1 else FEW_PENALTIES)
-    penalties = usual | ({right_penalty(task)} if task.noise else set())
+    penalties = {*PENALTIES, *([right_penalty(task)] if task.noise else [])}
     forms: dict[str, Algorithm] = {LEAST_SQUARES: known.OrdinaryLeastSquares()}
     forms |= {ridge(penalty): known.Ridge(penalty) for penalty in sorted(penalties)}
     return {name: on_features(task, form) for name, form in forms.items()} | {MEAN: known.Mean()}

@@ -19,7 +19,7 @@ from algoscope.studies.algoformer.candidates import candidates, on_features
 from algoscope.studies.algoformer.measures import SIZES
 from algoscope.studies.algoformer.references import steady_rate
 from algoscope.studies.constructions.controls import CONTROLS, Control, counted, said
-from algoscope.tasks import Task
+from algoscope.tasks import ChainOfThought, RepresentationRegression, Task
 from algoscope.trace import Prompts
 
 BY_HAND = ("gradient descent", "regression on features", "series", "chains of thought", "Newton, looped", "decoder")
@@ -56,30 +56,40 @@ def planted_steps(task: Task) -> dict[str, tuple[Algorithm, int]]:
         "ridge .01": (known.Ridge(0.01), 0),
         **{f"Newton {k}": (newton, k) for k in (18, 20, 24)},
         "descent 8,192": (descent, 8192),
-        "conjugate gradients 3": (known.ConjugateGradients([3]), 3),
+        **{f"conjugate gradients {k}": (known.ConjugateGradients([k]), k) for k in (3, 6)},
     }
     return {told: (on_features(task, each), k) for told, (each, k) in found.items()} | {"mean": (known.Mean(), 0)}
 
 
-def shown(task: Task) -> Show:
+def prompts_of(task: RepresentationRegression | ChainOfThought, tokens: Tensor) -> Prompts:
+    """Whose tokens these are; the last target, of which there is no token, is zero."""
+    if isinstance(task, ChainOfThought):
+        states = pad(tokens, (0, 0, 0, 1)).unflatten(1, (-1, task.depth + 1))
+        x, y = states[:, :, :-1].flatten(1, 2), states[:, :, 1:].flatten(1, 2)
+    else:
+        x, y = tokens[:, 0::2, : task.dim], pad(tokens[:, 1::2, 0], (0, 1))
+    return Prompts(x.double(), y.double(), power=task.power)
+
+
+def shown(task: RepresentationRegression | ChainOfThought) -> Show:
     """Shows each planted step as the state of a stage of its own, as it is and blurred."""
-    blur = stream("planted", 0)
+    blur, answering = stream("planted", 0), list(task.answering)
 
     def show(tokens: Tensor) -> dict[str, Tensor]:
-        x, y = tokens[:, 0::2, : task.dim], pad(tokens[:, 1::2, 0], (0, 1))  # pyright: ignore[reportAttributeAccessIssue]
-        prompts, states = Prompts(x.double(), y.double(), power=task.power), {}
+        prompts, states = prompts_of(task, tokens), {}
         for told, (method, step) in planted_steps(task).items():
             trace = method.trace(prompts)
-            values = trace.values[trace.stages.index(step)]
+            values = trace.values[trace.stages.index(step)].reshape(*prompts.y.shape[:2], -1)
             noise = normal([blur], *values.shape, dtype=values.dtype) * (BLURRED * task.power) ** 0.5
             for name, part in ((told, values), (f"{told}, blurred", values + noise)):
-                states[name] = part.repeat_interleave(2, dim=1)[:, :-1, None]  # one state a token
+                states[name] = part.new_zeros(*tokens.shape[:2], part.shape[-1])
+                states[name][:, answering] = part
         return states
 
     return show
 
 
-def planted(task: Task, scale: str) -> dict[str, Any]:
+def planted(task: RepresentationRegression | ChainOfThought, scale: str) -> dict[str, Any]:
     """Whether planted steps are found, on as many prompts as models are compared on."""
     instrument = loops.instrument_of(task, SIZES[scale].of(task).compared)
     steps = {told: (method.name, step) for told, (method, step) in planted_steps(task).items()}

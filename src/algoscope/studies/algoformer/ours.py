@@ -30,9 +30,9 @@ from algoscope.studies.claim import Claim
 PLAIN, SAFE, NEWTON, KRYLOV = "GradientDescent", "GradientDescent(rate=safe)", "Newton", "ConjugateGradients"
 
 
-def _loop(kind: str, task: str) -> list[Claim]:
+def _loop(kind: str, task: str, more: str = "") -> list[Claim]:
     """Ours: which algorithm does the loop run?"""
-    own, told = run(kind, task), f"{kind}, {TOLD.get(task, task)}"
+    own, told = run(kind, task, more), f"{kind}, {TOLD.get(task, task)}" + (f", after {more}" if more else "")
     main = (kind, task) == (ALGOFORMER, REPRESENTATION)
     found = [
         Claim(
@@ -160,21 +160,25 @@ def _controls() -> list[Claim]:
         "Ours",
         named(names.FRESH),
     )
-    planted = Claim(
-        "planted",
-        "Control: what is planted is found.",
-        "Ours",
-        named(names.planted(REPRESENTATION)),
-        None,
-        "planted on the same prompts and list: ridge regression, Newton, descent, conjugate gradients and the mean",
-    )
-    return [*found, fresh, planted]
+    planted = [
+        Claim(
+            "planted" if task == REPRESENTATION else f"planted-{task}",
+            f"Control: what is planted on prompts of {TOLD[task]} is found.",
+            "Ours",
+            named(names.planted(task)),
+            None,
+            "the same prompts and list: ridge regression, Newton, descent, conjugate gradients and the mean",
+        )
+        for task in (REPRESENTATION, CHAINS)
+    ]
+    return [*found, fresh, *planted]
 
 
 OURS = (
     *_loop(ALGOFORMER, REPRESENTATION),
     *_loop(LOOPED, REPRESENTATION),
     *(claim for task in (linear(0.0), SERIES, CHAINS) for claim in _loop(ALGOFORMER, task)),
+    *_loop(LOOPED, CHAINS, names.longest(LOOPED, CHAINS)),
     *(claim for noise in names.NOISES[1:] for claim in _ridge_point(noise)),
     *_controls(),
 )

@@ -130,8 +130,10 @@ class Planner:
             for rate in rates:
                 yield replace(self.train(kind, REPRESENTATION, more=names.rated(rate)), learning_rate=rate)
 
-    def planted(self, task: str) -> Case:
-        return Case(names.planted(task), functools.partial(controls.planted, self.task(task)))
+    def planted(self, name: str) -> Case:
+        task = self.task(name)
+        assert isinstance(task, RepresentationRegression | ChainOfThought)
+        return Case(names.planted(name), functools.partial(controls.planted, task))
 
     def windows(self, *sizes: tuple[int, int], task: str = REPRESENTATION) -> Iterator[Training]:
         for loops, scored in sizes:
@@ -186,7 +188,7 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
         yield make.known(names.linear(noise))
         yield make.least(names.linear(noise))
     yield from make.checks()
-    yield make.planted(REPRESENTATION)
+    yield from map(make.planted, (REPRESENTATION, CHAINS))
     yield from make.windows((12, 5), (12, 10), (50, 5), (50, 15))
     yield from make.injections()
     yield from make.normed()
