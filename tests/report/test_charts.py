@@ -82,6 +82,20 @@ def test_dots_tell_long_names_whole_and_the_leading_series_first(tmp_path):
         assert [text for text in told if text in order] == order
 
 
+def test_curves_tell_long_names_whole_and_short_ones_in_one_row(tmp_path):
+    long = [f"AlgoFormer, linear regression, noise {i}, 40,000 steps at a rate of 0.001" for i in range(3)]
+    columns = {}
+    for names in (long, ["standard", "looped", "written"]):
+        rows = [{"x": x, "y": 0.5, "low": 0.4, "high": 0.6, "series": name} for x in (1, 2) for name in names]
+        chart = charts.curves(rows, "x", "y", "Learning", legend="run")
+        (file,) = charts.save(chart, tmp_path / "curves", ["svg"])
+        told = re.findall(r">([^<]+)</text>", file.read_text())
+        assert [text for text in told if text in names] == sorted(names)
+        columns[names[0]] = chart.to_dict()["layer"][0]["encoding"]["color"]["legend"]["columns"]
+    assert columns[long[0]] == 1
+    assert columns["standard"] >= 3
+
+
 def test_a_tall_figure_takes_the_width_of_the_page():
     one = {"x": 0.5, "low": 0.4, "high": 0.6, "series": "any"}
     made = {count: charts.dots([{"row": str(i), **one} for i in range(count)], "x", "", "") for count in (5, 40)}

@@ -207,13 +207,19 @@ def _colors(
     numbered = all(isinstance(series, int) for series in present)
     scheme = "viridis" if numbered else "tableau20" if len(among or present) > 10 else "tableau10"
     colors = alt.Scale(scheme=scheme, domain=list(among) or alt.Undefined)
-    columns = 8 if numbered else 2  # words are long
-    form: dict[str, Any] = {"orient": "bottom", "direction": "horizontal", "columns": columns}
+    form: dict[str, Any] = {"orient": "bottom", "direction": "horizontal"}
     if among:
         form["values"] = [series for series in among if series in present]
-    shown = alt.Legend(title=legend, symbolOpacity=1, labelLimit=220, **form) if legend else None
+    shown = _legend(legend, present, **form) if legend else None
     order: dict[str, Any] = {"sort": list(leading)} if leading else {}
     return alt.Color("series:O" if numbered else "series:N", legend=shown, scale=colors, **order)
+
+
+def _legend(title: str, series: Set[object], letters: int = 88, **form: Any) -> alt.Legend:
+    """No name is cut off: in a row are as many as the longest leaves room for, which is that of so many `letters`."""
+    longest = max((len(str(name)) for name in series), default=0)
+    columns = max(min(letters // (longest + 4), 8), 1)
+    return alt.Legend(title=title, symbolOpacity=1, columns=columns, labelLimit=6 * letters, **form)
 
 
 def dots(
@@ -223,9 +229,9 @@ def dots(
     the first colors.
     """
     order = list(dict.fromkeys(str(row["row"]) for row in records))
-    longest = max(len(str(row["series"])) for row in records)
-    scheme = "tableau20" if len({row["series"] for row in records}) > 10 else "tableau10"
-    shown = alt.Legend(title=legend, symbolOpacity=1, columns=max(60 // (longest + 4), 1), labelLimit=220)
+    present = {row["series"] for row in records}
+    scheme = "tableau20" if len(present) > 10 else "tableau10"
+    shown = _legend(legend, present, letters=60)
     base = alt.Chart(_table(records)).encode(
         y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4, labelLimit=340)),
         color=alt.Color("series:N", scale=alt.Scale(scheme=scheme), legend=shown, sort=list(leading) or alt.Undefined),
@@ -244,7 +250,7 @@ def scatter(records: Sequence[Record], x_title: str, y_title: str, title: str, l
     base = alt.Chart(_table(records)).encode(
         x=alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=axis),
         y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False), axis=axis),
-        color=alt.Color("series:N", scale=alt.Scale(scheme="tableau10"), legend=alt.Legend(title=legend, columns=2)),
+        color=_colors({row["series"] for row in records}, legend),
         tooltip=["series:N", alt.Tooltip("x:Q", format=".3g"), alt.Tooltip("y:Q", format=".3g")],
     )
     return _layered(base.mark_circle(size=30, opacity=0.8)).properties(title=title, width=420, height=300)
