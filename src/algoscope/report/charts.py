@@ -216,10 +216,10 @@ def _colors(
 
 
 def _legend(title: str, series: Set[object], letters: int = 88, **form: Any) -> alt.Legend:
-    """No name is cut off: in a row are as many as the longest leaves room for, which is that of so many `letters`."""
+    """No name is cut off; in a row are as many as the longest leaves room for, of so many `letters` in all."""
     longest = max((len(str(name)) for name in series), default=0)
     columns = max(min(letters // (longest + 4), 8), 1)
-    return alt.Legend(title=title, symbolOpacity=1, columns=columns, labelLimit=6 * letters, **form)
+    return alt.Legend(title=title, symbolOpacity=1, columns=columns, labelLimit=0, **form)
 
 
 def dots(

@@ -30,7 +30,15 @@ class Grids:
 
 GRIDS = Grids(
     newton=(*range(17), 18, 20, 22, 24, 28, 32, 40, 48),
-    slow=(*range(1, 9), 10, 12, 16, 20, 24, 32, 48, 64, 96, *(2**k for k in range(7, 21))),
+    slow=(
+        *range(1, 9),
+        10,
+        12,
+        16,
+        20,
+        *(n << k for k in range(3, 16) for n in (3, 4)),
+        *(2**k for k in range(18, 21)),
+    ),
     fast=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128),
     krylov=(*range(1, 13), 14, 16, 18, 20, 24, 32, 48, 64),
 )

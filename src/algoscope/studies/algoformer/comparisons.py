@@ -125,14 +125,14 @@ def _near(task: str, kind: str, more: str) -> Claim:
 def _same_depth() -> list[Claim]:
     shallow = run(ALGOFORMER, REPRESENTATION, names.window(12, 10))
     compared = (
-        (3, MAIN, "as many as it has weights for"),
-        (14, shallow, "as deep as 12 loops make it, with 12 loops"),
-        (22, MAIN, "as deep as its 20 loops make it"),
+        (3, MAIN, "with one layer each", "as many as it has weights for"),
+        (14, shallow, "with 12 loops, 10 of them scored,", "as deep as these make it"),
+        (22, MAIN, "with one layer each", "as deep as its 20 loops make it"),
     )
     return [
         Claim(
             f"depth-{layers}-{view}",
-            f"AlgoFormer with one layer each beats a standard transformer of {layers} layers, {why}.",
+            f"AlgoFormer {told} beats a standard transformer of {layers} layers, {why}.",
             "§5.3, Fig. 4a",
             ratio(own, run(STANDARD, REPRESENTATION, names.layers(layers)), view, at_most=1.0),
             "below 1",
@@ -141,7 +141,7 @@ def _same_depth() -> list[Claim]:
             what="times its error",
             why=FEWER,
         )
-        for layers, own, why in compared
+        for layers, own, told, why in compared
         for view in VIEWS
     ]
 

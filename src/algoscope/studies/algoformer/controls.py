@@ -56,13 +56,13 @@ def planted_steps(task: Task) -> dict[str, tuple[Algorithm, int]]:
         "ridge .01": (known.Ridge(0.01), 0),
         **{f"Newton {k}": (newton, k) for k in (18, 20, 24)},
         "descent 8,192": (descent, 8192),
-        **{f"conjugate gradients {k}": (known.ConjugateGradients([k]), k) for k in (3, 6)},
+        **{f"conjugate gradients {k}": (known.ConjugateGradients([k]), k) for k in (3, 6) if k < task.inputs},
     }
     return {told: (on_features(task, each), k) for told, (each, k) in found.items()} | {"mean": (known.Mean(), 0)}
 
 
 def prompts_of(task: RepresentationRegression | ChainOfThought, tokens: Tensor) -> Prompts:
-    """Whose tokens these are; the last target, of which there is no token, is zero."""
+    """From tokens back to prompts, as `encode` made them; the last target, which has no token, is zero."""
     if isinstance(task, ChainOfThought):
         states = pad(tokens, (0, 0, 0, 1)).unflatten(1, (-1, task.depth + 1))
         x, y = states[:, :, :-1].flatten(1, 2), states[:, :, 1:].flatten(1, 2)

@@ -27,7 +27,7 @@ from algoscope.verdict import StageVerdict, Verdict, plain_law, short
 
 FEATURES = " on features"
 RIGHT, ZERO = "ridge, right λ", "zero"
-LOOKED_AT = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30)  # loops, and the last of training
+LOOKED_AT = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30)  # loops, and the last of training
 LAWS = re.compile(
     r"(GradientDescent(\(rate=([0-9.e-]+|safe)\))?|Newton(\(start=[0-9.e-]+\))?|ConjugateGradients)( on features)?"
 )  # of which a law tells something
@@ -66,23 +66,23 @@ def followed(network: LoopingNetwork, task: Task, prompts: int, paged: bool) -> 
 
 def told(verdict: Verdict) -> dict[str, Any]:
     """The verdict in few numbers: what each stage may be, the closest step of each algorithm, and laws of some."""
-    errors, found = verdict.matches["errors"], [not stage.null for stage in verdict.stages]
+    errors, holds = verdict.matches["errors"], [not stage.null for stage in verdict.stages]
     return {
         "n": verdict.trace.prompts.batch,
         "stages": [stage_told(found) for found in verdict.stages],
         "null": short(next(iter(errors.values())).null),
         "closest": {name: closest(match) for name, match in errors.items()},
-        "laws": {name: law for name, match in errors.items() if (law := law_by_loop(match, found)) is not None},
+        "laws": {name: law for name, match in errors.items() if (law := law_by_loop(match, holds)) is not None},
         "where": where(errors, len(verdict.stages) - 1),
     }
 
 
-def law_by_loop(match: Match, found: Sequence[bool]) -> dict[str, Any] | None:
+def law_by_loop(match: Match, holds: Sequence[bool]) -> dict[str, Any] | None:
     """How the closest step grows with the number of loops, until it grows no more; of some algorithms.
 
-    `found` says at which stages anything was found; `loops` are how many the law rests on.
+    `holds` says which stages hold anything; `loops` are how many the law rests on.
     """
-    rows = moving(match, found)
+    rows = moving(match, holds)
     if not LAWS.fullmatch(match.b) or len(match.steps) < 3 or len(rows) < 3:
         return None
     by_loop = replace(
@@ -97,14 +97,15 @@ def law_by_loop(match: Match, found: Sequence[bool]) -> dict[str, Any] | None:
     return law | {"loops": len(law["used"])}
 
 
-def moving(match: Match, found: Sequence[bool]) -> list[int]:
+def moving(match: Match, holds: Sequence[bool]) -> list[int]:
     """The rows of loops up to the first whose best step is that of the last loop, or tied with it.
 
-    A model that has arrived stays where it is, and a law that is fitted to that as well is one of its length. Where
-    nothing is found, all steps are tied: such loops do not count.
+    A model that has arrived stays where it is, and a law that is fitted to that as well is one of its length. A loop
+    that holds nothing is tied with all steps, and does not count.
     """
-    rows = [i for i, stage in enumerate(match.stages) if loop_number(stage) and found[i]]
-    if not rows or match.none[rows[-1]]:
+    loops = [i for i, stage in enumerate(match.stages) if loop_number(stage)]
+    rows = [i for i in loops if holds[i]]
+    if not rows or rows[-1] != loops[-1] or match.none[rows[-1]]:
         return rows
     end = match.best[rows[-1]]
     arrived = (k for k, i in enumerate(rows) if not match.none[i] and (match.best[i] == end or end in match.ties[i]))

@@ -48,7 +48,7 @@ class Sizes:
         """Fewer prompts where each asks for many coordinates, and the fewer, the more often it asks."""
         if task.outputs == 1:
             return self
-        compared = min(self.compared, max(self.compared * 20 // task.positions, 10))
+        compared = min(self.compared, max(self.compared * 40 // task.positions, 10))
         return Sizes(self.tested // 4, self.prompts // 8, max(self.looped // 4, 20), compared, self.loops)
 
 

@@ -51,7 +51,7 @@ def longer(task: str) -> str:
 
 
 def longest(kind: str, task: str) -> str:
-    steps, rate = LONGEST[kind, task]
+    steps, rate, _ = LONGEST[kind, task]
     return f"{steps:,} steps" + (f" at a rate of {rate:g}" if rate else "")
 
 
@@ -87,9 +87,9 @@ def by_hand(name: str) -> str:
 
 # Steps that tell whether fewer are enough.
 LONGER = {REPRESENTATION: 20_000, SERIES: 15_000, CHAINS: 7_500, **{linear(noise): 10_000 for noise in NOISES}}
-# Steps of a third length, where two do not tell where errors end, and their rate, if it is not the usual one: on linear
-# regression 50,000 steps diverge at that (docs/log.md).
-LONGEST = {(ALGOFORMER, linear(0.0)): (40_000, 1e-3), (LOOPED, CHAINS): (20_000, None)}
+# A third length, where two do not tell where errors end: its steps, their rate, if it is not the usual one (on linear
+# regression 50,000 steps diverge at that: docs/log.md), and the seeds.
+LONGEST = {(ALGOFORMER, linear(0.0)): (40_000, 1e-3, (0,)), (LOOPED, CHAINS): (20_000, None, (0, 1))}
 FRESH = "by chance, AlgoFormer"  # untrained
 TASKS = (*MAIN, LOUD, *map(linear, NOISES), *map(noisy, NOISES[1:]))
 FOLLOWED = frozenset(

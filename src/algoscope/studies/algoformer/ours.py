@@ -33,7 +33,8 @@ PLAIN, SAFE, NEWTON, KRYLOV = "GradientDescent", "GradientDescent(rate=safe)", "
 def _loop(kind: str, task: str, more: str = "") -> list[Claim]:
     """Ours: which algorithm does the loop run?"""
     own, told = run(kind, task, more), f"{kind}, {TOLD.get(task, task)}" + (f", after {more}" if more else "")
-    main = (kind, task) == (ALGOFORMER, REPRESENTATION)
+    told += "; written after the numbers had been seen" if more else ""
+    main = own == run(ALGOFORMER, REPRESENTATION)
     found = [
         Claim(
             f"one-algorithm-{slug(own)}",
@@ -59,7 +60,7 @@ def _loop(kind: str, task: str, more: str = "") -> list[Claim]:
             what="nearer than the next",
         ),
     ]
-    return found if task != REPRESENTATION else [*found, _on_features(kind)]
+    return found if task != REPRESENTATION or more else [*found, _on_features(kind)]
 
 
 def _laws(own: str, told: str, main: bool) -> list[Claim]:
@@ -162,7 +163,7 @@ def _controls() -> list[Claim]:
     )
     planted = [
         Claim(
-            "planted" if task == REPRESENTATION else f"planted-{task}",
+            f"planted-{task}",
             f"Control: what is planted on prompts of {TOLD[task]} is found.",
             "Ours",
             named(names.planted(task)),

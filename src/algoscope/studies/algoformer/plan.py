@@ -102,9 +102,9 @@ class Planner:
         run = self.train(kind, task, seeds, more=names.longer(task))
         return replace(run, settings=replace(run.settings, steps=names.LONGER[task]))
 
-    def longest(self, kind: str, task: str, seeds: tuple[int, ...] = (0,)) -> Training:
+    def longest(self, kind: str, task: str) -> Training:
         """Where errors end."""
-        steps, rate = names.LONGEST[kind, task]
+        steps, rate, seeds = names.LONGEST[kind, task]
         run = self.train(kind, task, seeds, more=names.longest(kind, task))
         return replace(run, settings=replace(run.settings, steps=steps), learning_rate=rate or run.learning_rate)
 
@@ -201,8 +201,8 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
         yield make.longer(kind, task, SEEDS)
     for noise in names.NOISES:
         yield make.longer(ALGOFORMER, names.linear(noise))
-    yield make.longest(ALGOFORMER, names.linear(0.0))
-    yield make.longest(LOOPED, CHAINS, SEEDS[:2])
+    for kind, task in names.LONGEST:
+        yield make.longest(kind, task)
     for noise in names.NOISES[1:]:
         yield make.train(ALGOFORMER, names.noisy(noise))
         yield make.known(names.noisy(noise))

@@ -26,7 +26,7 @@ STEPS = (5, 10, 15, 20)  # those of the paper's figure 5
 SHARES = tuple(10 ** (-k / 4) for k in range(11))  # of the largest rate that is tried: 1 to .003
 MARGIN = 1.25  # above the largest eigenvalue of the prompts to tune on: those of other prompts may be larger
 LENGTHS = (5, 10, 20, 40, 80, 160, 320, 640, 1280)
-TUNED_ON = 300  # prompts, which no model is tested on; fewer where each asks for many coordinates
+TUNED_ON = 300  # prompts, which no model is tested on; for errors fewer where each asks for many coordinates
 ON_FEATURES, ON_INPUTS, AFFINE = "on features", "on x", "(1, x)"
 LEAST_SQUARES, RIDGE, TUNED = "least squares", "ridge", "tuned gradient descent"
 Methods = dict[str, tuple[Algorithm, Stage]]  # an algorithm, and the step of it that answers
@@ -150,14 +150,16 @@ def tuned(task: Task) -> known.GradientDescent:
 
 @functools.cache
 def steady_rate(task: Task) -> float:
-    """One rate for all prompts and prefixes that suits them all: 1 over the largest eigenvalue of many."""
+    """One rate for all prompts and prefixes that suits them all: 1 over the largest eigenvalue of many, which leaves
+    others room for twice of it. One prompt on which it diverges would spoil its steps on all.
+    """
     return float(f"{1 / _largest(task):.2g}")
 
 
 @functools.cache
 def _largest(task: Task) -> float:
     """The largest eigenvalue of the prompts to tune on; that of a whole prompt is above those of its prefixes."""
-    prompts = _tuning(task)
+    prompts = task.sample(TUNED_ON, seed=0, purpose="tuning")
     problems = [prompts] if isinstance(task, LinearRegression) else task.problems(prompts)  # pyright: ignore[reportAttributeAccessIssue]
     return max(float(torch.linalg.matrix_norm(problem.x[:, :-1], 2).max()) for problem in problems) ** 2
 
