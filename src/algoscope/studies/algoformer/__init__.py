@@ -30,9 +30,8 @@ STUDY = Study(
         "With noise 1 it stops at ridge regression with the right penalty, with noise .1 at two or three times the "
         "right one; on series at five times, and at the right one after longer training.",
         "That is so only nearly: a mixture of known steps explains more at nearly all loops.",
-        "On chains of thought, after 20,000 steps, loops 3 to 8 of the looped transformer hold as many steps of "
-        "conjugate gradients as there were loops, or descent that is doubled in every loop, from 256 to 4,096 steps: "
-        "the two cannot be told apart there. It ends at ridge regression.",
+        "On chains of thought, after 20,000 steps, the looped transformer is closest to conjugate gradients, of as "
+        "many steps as loops, after loops 4 to 7 in both seeds; then it slows down, and ends at ridge regression.",
         "After the same training AlgoFormer is ahead of a standard transformer of 12 layers on regression with a "
         "representation, a little behind it on series, and on chains of thought ahead in two seeds of three; the "
         "looped one is behind both. With the prompt added in each loop whether it is ahead cannot be told.",
@@ -41,8 +40,8 @@ STUDY = Study(
         "where at the last example one seed of three cannot tell the two apart.",
         "After the longer training no further one would lower the errors of AlgoFormer and the standard transformer by "
         "more than a tenth on average over the examples: what the best of all predictors would answer is known, and "
-        "they are 0.2 to 9% above its error (the looped transformer 4 to 8%; on chains 15%, and 2.7 times the steps "
-        "took 5%). At the last example, where without noise nothing is left to guess, most errors still fall: on "
+        "they are 0.2 to 9% above its error (the looped transformer 4 to 8%; on chains 14 to 15%, and 2.7 times the "
+        "steps took 5%). At the last example, where without noise nothing is left to guess, most errors still fall: on "
         "linear regression to .0028 after 40,000 steps (one seed), where the paper has .001.",
         "Beyond the loops of training its answers decay, unless each loop is given the prompt and ends with a norm, "
         "which costs all that it is ahead of the looped transformer, whose answers stay but for chains, and "
