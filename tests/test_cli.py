@@ -105,6 +105,7 @@ def test_train_chooses_the_model_by_name(tmp_path):
         (["train"], "; models: algo-former, disentangled, index, learned-sketch, looped, recurrent, transformer"),
         (["train", "sorting"], "linear-regression, number-search, number-stream, representation-regression"),
         (["train", "linear-regression"], "--steps"),
+        (["train", "linear-regression", "algoformer", "--steps", "5"], "model must be one of 'algo-former'"),
         (["train", "linear-regression", "--steps", "5", "--dim", "x"], "--dim"),
         (["train", "chain-of-thought", "--steps", "5", "--depth", "0"], "depth must be an integer >= 1, got 0"),
         (["train", "linear-regression", "--steps", "0"], "steps must be an integer >= 1, got 0"),

@@ -12,6 +12,7 @@ from tyro.conf import AvoidSubcommands, OmitArgPrefixes
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from algoscope import models, tasks
+from algoscope.arguments import choice
 from algoscope.cli import parse_and_call
 from algoscope.models import Model
 from algoscope.tasks import Task
@@ -30,7 +31,8 @@ def run(arguments: list[str]) -> None:
             return
         raise ValueError(usage)
     task, rest = arguments[0], arguments[1:]
-    model, rest = (rest[0], rest[1:]) if rest and rest[0] in networks else ("transformer", rest)
+    model, rest = (rest[0], rest[1:]) if rest and not rest[0].startswith("-") else ("transformer", rest)
+    choice("model", model, networks)
     main.__annotations__ |= {"task": OmitArgPrefixes[known[task]], "model": OmitArgPrefixes[networks[model]]}
     with REGISTRY:
         parse_and_call(main, f"algoscope train {task} {model}", rest, config=(AvoidSubcommands,))
