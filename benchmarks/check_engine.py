@@ -42,7 +42,7 @@ CASES: list[tuple[str, Model, Task, dict[str, Any]]] = [
     ("LSTM, fp32", Recurrent(layers=2, width=32), REGRESSION, {"precision": "fp32"}),
     ("graphs", Disentangled(2), SOME, {"precision": "tf32"}),
     ("graphs, bf16", Disentangled(2), MIXED, {"precision": "bf16", "optimizer": "adamw"}),
-    ("a fixed set of graphs", Disentangled(1), FIXED, {"precision": "fp32", "optimizer": "descent"}),
+    ("a fixed set of graphs", Disentangled(1), FIXED, {"precision": "fp32", "optimizer": "sgd"}),
     ("paths", Transformer(2, 2, 32, attention="relu", mask="full"), Connectivity(12, "paths"), {}),
     ("loops", Looped(heads=2, width=32, loops=4, scored=2), REGRESSION, {}),
     ("AlgoFormer", AlgoFormer(heads=2, width=32, loops=4, scored=2), RepresentationRegression(), {}),

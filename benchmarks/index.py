@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algoscope import arguments, runs
+from algoscope import arguments, files, runs
 from algoscope.models import Index
 from algoscope.models.index import IndexNetwork, sorted_by
 from algoscope.randomness import stream
@@ -175,7 +175,7 @@ def main() -> None:
         print(json.dumps(found[part], indent=1), flush=True)
         if out is not None:
             out.parent.mkdir(parents=True, exist_ok=True)
-            runs.write_text(out, json.dumps(found, indent=1) + "\n")
+            files.write_text(out, json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "algoscope"
 CORE = {"torch", "numpy", "safetensors", "jaxtyping"}
 SHARED = {"arguments", "progress", "randomness", "reachability", "trace"}  # every room may use these
+SHARED |= {"__version__", "documents", "files", "spelling", "stopping", "tables"}
 
 # room: (rooms it may import, packages beside the standard library)
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
@@ -18,6 +19,12 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         set(),
     ),
     "arguments": (set(), CORE),
+    "documents": (set(), set()),
+    "files": (set(), CORE),
+    "formats": (set(), set()),
+    "spelling": (set(), set()),
+    "stopping": (set(), set()),
+    "tables": (set(), set()),
     "progress": (set(), set()),
     "randomness": (set(), CORE),
     "reachability": (set(), CORE),
@@ -25,19 +32,19 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tasks": (set(), CORE),
     "algorithms": (set(), CORE),
     "models": (set(), CORE | {"triton"}),
-    "runs": (set(), CORE),
+    "runs": ({"formats"}, CORE | {"filelock"}),
     "training": ({"models", "runs", "tasks"}, CORE),
     "matching": (set(), CORE),
     "reading": ({"models", "tasks"}, CORE),
-    "verdict": ({"matching", "report", "runs"}, CORE),  # report only where a page is saved: it needs altair
+    "verdict": ({"matching", "report", "runs"}, CORE | {"pandas"}),  # where they are asked for, report and pandas
     "controls": ({"algorithms", "tasks"}, CORE),
     "instrument": ({"algorithms", "matching", "reading", "tasks", "verdict"}, CORE),
     "report": (set(), {"altair", "vl_convert"}),
     "constructions": ({"models", "tasks"}, CORE),
     "spectrum": ({"algorithms", "matching"}, CORE),
     "studies": (
-        {"algorithms", "constructions", "instrument", "matching", "models", "reading", "report", "runs", "spectrum"}
-        | {"tasks", "training", "verdict"},
+        {"algorithms", "constructions", "formats", "instrument", "matching", "models", "reading", "report", "runs"}
+        | {"spectrum", "tasks", "training", "verdict"},
         {"torch", "jaxtyping", "altair"},
     ),
     "demo": ({"instrument", "runs", "training", "verdict"}, set()),
@@ -97,3 +104,14 @@ def test_using_it_does_not_load_the_compiler():
     rooms = "algorithms, constructions, instrument, matching, models, reading, tasks, training"
     code = f"import sys; from algoscope import {rooms}; sys.exit('torch._dynamo' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda file: str(file.relative_to(SOURCE)))
+def test_text_is_read_and_written_with_an_encoding(file):
+    """Or Windows chooses another one."""
+    for call in (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)):
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        owner = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        binary = any(isinstance(word, ast.Constant) and "b" in str(word.value) for word in call.args)
+        if name in ("read_text", "open") and not binary and owner != "webbrowser":
+            assert "encoding" in {word.arg for word in call.keywords}, f"line {call.lineno}: {ast.unparse(call)}"

@@ -321,9 +321,9 @@ def test_applicable_algorithms_are_all_different():
 
 def test_the_measured_rates_of_the_instrument_hold_what_is_promised():
     """The numbers that `algoscope identify` prints, measured by `python -m benchmarks.controls`."""
-    from algoscope import runs
+    from algoscope import files, runs
 
-    rates = runs.read_json(Path(runs.CONTROLS))["rates"]
+    rates = files.read_json(Path(runs.CONTROLS))["rates"]
     assert isinstance(rates, dict)
     assert rates["planted"]["models"] >= 200
     assert rates["planted"]["certain"]["rate"] >= 0.6

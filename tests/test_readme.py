@@ -16,8 +16,8 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
 # Sizes of a GPU, and what stands for them here.
@@ -34,12 +34,12 @@ class Own(torch.nn.Module):
         super().__init__()
         self.blocks = torch.nn.ModuleList([torch.nn.Linear(3, 8), torch.nn.Linear(8, 8)])
     def forward(self, tokens):
-        return self.blocks[1](self.blocks[0](tokens))
+        return self.blocks[1](self.blocks[0](tokens))[..., :1]
 my_model, task = Own(), ag.tasks.LinearRegression(dim=3, examples=6)
 """
 
 
-@pytest.mark.parametrize("block", blocks("python"))
+@pytest.mark.parametrize("block", [*blocks("python"), *blocks("python", (ROOT / "docs/own-model.md").read_text())])
 def test_python_examples_run(block, tmp_path):
     for large, small in SMALLER.items():
         block = block.replace(large, small)
@@ -49,6 +49,7 @@ def test_python_examples_run(block, tmp_path):
     promised = re.findall(r"print\(.*?\)\s+# (.*)", block)
     shown = [line for line in done.stdout.splitlines() if line]
     assert shown == promised if len(promised) == block.count("print(") else shown
+    assert (tmp_path / "mine.html").exists() or "mine.html" not in block
 
 
 def test_the_commands_are_targets_of_the_makefile():

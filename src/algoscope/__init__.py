@@ -6,11 +6,13 @@ The public names load on first use, so that `algoscope --help` need not wait for
 import importlib
 from typing import TYPE_CHECKING
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from algoscope import algorithms, constructions, controls, matching, models, reading, tasks, training
     from algoscope.instrument import identify
     from algoscope.matching import compare
-    from algoscope.reading import probe
+    from algoscope.reading import predict, probe
     from algoscope.trace import Prompts, Trace
     from algoscope.training import load, train
 
@@ -20,6 +22,7 @@ _HOME = {
     "compare": "matching",
     "identify": "instrument",
     "load": "training",
+    "predict": "reading",
     "probe": "reading",
     "train": "training",
 }  # where a public name that is not a room lives
@@ -35,6 +38,7 @@ __all__ = [
     "load",
     "matching",
     "models",
+    "predict",
     "probe",
     "reading",
     "tasks",

@@ -9,13 +9,18 @@ from typing import SupportsIndex, TypeAlias
 import torch
 from torch import Tensor
 
+from algoscope.spelling import nearest
+
+MOST = 2**31 - 1  # of things that are counted one by one, such as prompts
 Steps: TypeAlias = int | Sequence[int]  # an int K means 0..K, a list means just these steps
 
 
-def integer(name: str, value: object, minimum: int) -> None:
+def integer(name: str, value: object, minimum: int, maximum: int | None = None) -> None:
     """Python's integers and those of numpy."""
     if not isinstance(value, SupportsIndex) or isinstance(value, bool | Tensor) or operator.index(value) < minimum:
         raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
+    if maximum is not None and operator.index(value) > maximum:
+        raise ValueError(f"{name} must be an integer <= {maximum}, got {value!r}")
 
 
 def number(name: str, value: object, minimum: float = 0.0, *, strict: bool = False) -> None:
@@ -32,8 +37,8 @@ def boolean(name: str, value: object) -> None:
 
 def choice(name: str, value: object, allowed: Collection[str], *, otherwise: str = "") -> None:
     if not isinstance(value, str) or value not in allowed:
-        names = ", ".join(repr(option) for option in allowed)
-        raise ValueError(f"{name} must be one of {names}{' or ' + otherwise if otherwise else ''}, got {value!r}")
+        names = ", ".join(repr(option) for option in allowed) + (f" or {otherwise}" if otherwise else "")
+        raise ValueError(f"{name} must be one of {names}, got {value!r}{nearest(value, allowed)}")
 
 
 def number_or_choice(name: str, value: object, allowed: Collection[str]) -> None:
@@ -73,6 +78,7 @@ def device(value: "torch.device | str | None") -> torch.device:
         RuntimeError,
         AssertionError,
         NotImplementedError,
+        TypeError,
     ):  # torch raises any of these for what it was not built for
         raise ValueError(f"device must be one that this machine has, such as 'cpu', got {str(value)!r}") from None
     return found

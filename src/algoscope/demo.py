@@ -14,7 +14,15 @@ from algoscope.verdict import Verdict
 class Demo:
     run: Run
     verdict: Verdict
-    page: Path
+    title: str
+    command: str
+
+    def save(self) -> Path:
+        """Writes the verdict and its page into the run folder, and returns the page."""
+        folder = runs.Folder(self.run.path)
+        for suffix in ("json", "html"):
+            self.verdict.save(folder.report(suffix), title=self.title, command=self.command)
+        return folder.report("html")
 
 
 def run(out: Path, steps: int | None = None, seed: int = 0, prompts: int = 1000, progress: bool = True) -> Demo:
@@ -24,10 +32,8 @@ def run(out: Path, steps: int | None = None, seed: int = 0, prompts: int = 1000,
         settings = settings | {"steps": steps, "warmup": None, "curriculum": Curriculum(dims=1)}
     instrument, rate = Instrument(LAPTOP.task, prompts=prompts, fit_on=prompts, seed=seed), LAPTOP.learning_rate
     done = train(LAPTOP.task, LAPTOP.model, seed=seed, learning_rate=rate, out=out, progress=progress, **settings)
-    network = load(done.path)
-    verdict = instrument.identify(network, progress=progress)
+    verdict = instrument.identify(load(done.path), progress=progress)
     sizes = f"{LAPTOP.task.dim} dimensions, {LAPTOP.task.examples} examples"
     title = f"A transformer of {LAPTOP.model.layers} layers on linear regression, {sizes}"
-    told = f"--out {out} --seed {seed} --prompts {prompts}" + (f" --steps {steps}" if steps is not None else "")
-    page = runs.Folder(done.path).page
-    return Demo(done, verdict, verdict.save(page, title=title, command=f"algoscope demo {told}"))
+    typed = f"--out {out} --seed {seed} --prompts {prompts}" + (f" --steps {steps}" if steps is not None else "")
+    return Demo(done, verdict, title, f"algoscope demo {typed}")

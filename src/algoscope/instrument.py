@@ -107,7 +107,7 @@ class Instrument:
         progress: bool = False,
         others: Sequence[Algorithm] | None = None,
     ) -> None:
-        arguments.integer("prompts", prompts, 2)
+        arguments.integer("prompts", prompts, 2, arguments.MOST)
         chosen = _checked(algorithms, task) if algorithms is not None else applicable(task)
         names = [algorithm.name for algorithm in chosen]
         if others is None:

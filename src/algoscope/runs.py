@@ -1,12 +1,10 @@
-"""The run folder: the only code that knows file names.
+"""The run folder: the only code that knows its file names.
 
-A file is written under a temporary name, flushed to the disk and then renamed, so that it is there whole or not at
-all. Tensors are stored as safetensors with a checksum that is verified on reading. A folder has one writer at a time.
+The configuration's hash stands in every file of the folder and is checked when one is read, so that a file of another
+run, or an edited configuration, is refused. The folder's own name is free. A folder has one writer at a time.
 """
 
 import contextlib
-import fcntl
-import gzip
 import hashlib
 import json
 import operator
@@ -14,33 +12,42 @@ import os
 import platform
 import re
 import subprocess
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, SupportsIndex
 
+import filelock
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
-CHECKSUM = "sha256"
-TEMPORARY = ".unfinished-"  # how names of files begin that are being written
+from algoscope import documents, files
+from algoscope.files import RunError
+from algoscope.formats import FORMAT, up_to_date
+from algoscope.spelling import nearest
+
 CONTROLS = Path(__file__).parents[2] / "results/controls/controls.json"  # in the repository; in a package beside us
-
-
 SHIPPED = Path(__file__).with_name("shipped")  # run folders that come with the project, in 16 bits
+OWNER = "config"  # the entry of a file that holds the hash of the configuration that it belongs to
+PARTS = ("model", "members", "settings")  # of a configuration
 
 
-class RunError(ValueError):
-    """A run folder that cannot be used as it is; the message says why and what to do."""
+@dataclass(frozen=True)
+class Config:
+    """A configuration as it is on file: its parts, in the names of today; its format, the version of its model, which
+    runs of format 1 do not tell, and its hash.
+    """
+
+    parts: Mapping[str, Any]
+    format: int
+    version: int | None
+    hash: str
 
 
 @dataclass(frozen=True)
 class Folder:
-    """`runs/ID`. What a run needs to go on is in `state` alone; `model` holds the weights for later use."""
+    """`runs/ID`. What a run needs to resume is in `state` alone; `model` holds the weights for later use."""
 
     path: Path
 
@@ -77,35 +84,178 @@ class Folder:
         return self.path / "environment.json"
 
     @property
-    def verdict(self) -> Path:
-        return self.path / "report.json"
-
-    @property
-    def page(self) -> Path:
-        return self.path / "report.html"
-
-    @property
     def finished(self) -> bool:
         return self.summary.exists() and self.model.exists()
 
+    def report(self, suffix: str, member: int | None = None) -> Path:
+        """What was found out about its model, or about a member of its population: "json", or "html", a page."""
+        return self.path / f"report{'' if member is None else f'-member-{member}'}.{suffix}"
+
+    def read_config(self) -> Config:
+        if not self.config.exists():
+            raise RunError(f"{self.path} is not a run folder: it has no {self.config.name}")
+        found, has_checksum = files.parse(self.config)
+        problem = documents.problem(found, documents.CONFIG)
+        unknown = found.keys() - {*PARTS, "version", "format"}
+        if problem or unknown:
+            raise RunError(f"{self.config} is damaged: {problem or f'it has an unknown entry {min(unknown)!r}'}")
+        written = found.get("format", 1)
+        if not 1 <= written <= FORMAT:
+            raise RunError(f"{self.config} is of format {written}, and this version of algoscope reads up to {FORMAT}")
+        if written > 1 and not has_checksum:
+            raise RunError(f"{self.config} is damaged or was edited: it has no checksum")
+        try:
+            parts = up_to_date({name: found[name] for name in PARTS}, written)
+        except RecursionError:
+            raise RunError(f"{self.config} is damaged: it is nested too deeply") from None
+        content = {name: part for name, part in found.items() if name != "format"}
+        return Config(parts, written, found.get("version"), files.digest(content))
+
+    def read_json(self, path: Path, schema: documents.Schema) -> dict[str, Any]:
+        """A document of this run."""
+        config = self.read_config()
+        found = files.read_json(path, schema, checked=config.format > 1)
+        self._check_owner(path, found.pop(OWNER, None), config)
+        return found
+
+    def read_tensors(self, path: Path) -> dict[str, Tensor]:
+        """Tensors of this run, from the file that they were written to and no other."""
+        tensors, metadata = files.read_tensors(path)
+        self._check_owner(path, metadata.get(OWNER), self.read_config())
+        if metadata.get("file", path.name) != path.name:
+            raise RunError(f"{path} was written as {metadata['file']}")
+        return tensors
+
+    def read_metrics(self) -> list[dict[str, Any]]:
+        """A record for each member and each look at it. The last line may be cut off, where a disk was full."""
+        if not self.metrics.exists():
+            return []
+        try:
+            lines = self.metrics.read_text(encoding="utf-8").splitlines()
+            records = [json.loads(line) for line in lines if line.endswith("}")]
+        except (OSError, ValueError, RecursionError):
+            raise RunError(f"{self.metrics} is damaged: it has a line that is no record") from None
+        owner = records.pop(0)[OWNER] if records and isinstance(records[0], dict) and OWNER in records[0] else None
+        if records or owner is not None:
+            self._check_owner(self.metrics, owner, self.read_config())
+        if problem := documents.problem(records, [documents.RECORD]):
+            raise RunError(f"{self.metrics} is damaged: {problem}")
+        if self.finished:
+            checksum = self.read_json(self.summary, documents.SUMMARY).get("metrics")
+            if checksum not in (None, files.digest(records)):
+                raise RunError(f"{self.metrics} is damaged or was edited: its checksum does not fit its content")
+        return records
+
+    @staticmethod
+    def _check_owner(path: Path, owner: object, config: Config) -> None:
+        """Files of a run of format 1 name no owner."""
+        if owner != config.hash and not (owner is None and config.format == 1):
+            raise RunError(f"{path} does not belong to the configuration beside it: one of them is of another run")
+
     @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """Makes the folder and holds it; a second writer, in this or another process, is refused."""
+    def writing(self, parts: Mapping[str, Any], version: int) -> Iterator["Writer"]:
+        """Makes the folder for a configuration and holds it; a second writer, in this or another process, is refused.
+
+        So is a folder that holds the run of another configuration.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "lock").open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise RunError(f"{self.path} is being written by another process; wait for it or stop it") from None
-            for unfinished in self.path.glob(f"{TEMPORARY}*"):  # of a writer that was killed
-                unfinished.unlink(missing_ok=True)
-            yield
+        lock = filelock.FileLock(self.path / "lock", blocking=False, is_singleton=False)
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            raise RunError(f"{self.path} is being written by another process; wait for it or stop it") from None
+        try:
+            for unfinished in self.path.glob(f"{files.TEMPORARY}*"):  # of a writer that was killed
+                if not unfinished.name.startswith(f"{files.TEMPORARY}report"):  # which anyone may be writing
+                    unfinished.unlink(missing_ok=True)
+            yield Writer(self, Path(lock.lock_file), self._claimed(parts, version))
+        finally:
+            lock.release()
+
+    def _claimed(self, parts: Mapping[str, Any], version: int) -> str:
+        """The hash of the configuration, which is written unless it is here already."""
+        if not self.config.exists():
+            files.write_json(self.config, {**parts, "version": version, "format": FORMAT})
+        try:
+            found = self.read_config()
+        except RunError as problem:
+            raise RunError(f"{problem}. Delete it, and the same command writes it anew") from None
+        if found.parts != json.loads(json.dumps(parts)) or found.version not in (None, version):
+            raise RunError(f"{self.config} is of another run: choose another folder, or delete {self.path}")
+        return found.hash
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The one that may write a run folder: it notes in every file to which configuration that belongs.
+
+    Deleting the lock lets another process in; so before it writes, the first one makes sure that the lock is its own,
+    and stops if it is not.
+    """
+
+    folder: Folder
+    lock: Path
+    config: str
+    held: tuple[int, int] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "held", _file_id(self.lock))
+        self._check_lock()
+
+    def json(self, path: Path, value: Mapping[str, Any]) -> None:
+        self._check_lock()
+        files.write_json(path, {OWNER: self.config, **value})
+
+    def tensors(self, path: Path, tensors: Mapping[str, Tensor]) -> None:
+        self._check_lock()
+        files.write_tensors(path, tensors, **{OWNER: self.config, "file": path.name})
+
+    def metrics(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """These records and no others."""
+        self._check_lock()
+        files.write_text(self.folder.metrics, _lines([{OWNER: self.config}, *records]))
+
+    def more_metrics(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Added to those that are there."""
+        self._check_lock()
+        files.append_text(self.folder.metrics, _lines(records))
+
+    def _check_lock(self) -> None:
+        if self.held is None or _file_id(self.lock) != self.held:
+            raise RunError(
+                f"{self.lock} was deleted, so another process may be writing {self.folder.path}: stopped, and what was "
+                "saved before is untouched"
+            )
+
+
+def _file_id(path: Path) -> tuple[int, int] | None:
+    """Which file is there: it has the same while anyone holds it open."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _lines(records: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
 
 
 def located(path: Path | str) -> Path:
     """A run folder by its path, or, where there is none, one that ships with the project by its name."""
     shipped = SHIPPED / path
-    return shipped if not Path(path).exists() and shipped.parent == SHIPPED and shipped.is_dir() else Path(path)
+    if Path(path).exists() or shipped.parent != SHIPPED:
+        return Path(path)
+    names = [folder.name for folder in SHIPPED.iterdir() if folder.is_dir()]
+    if str(path) not in names:
+        known = f"shipped are {', '.join(names)}{nearest(str(path), names)}"
+        raise RunError(f"there is no run folder {path}, and no model of that name; {known}")
+    return shipped
+
+
+def reports_of(path: Path | str) -> Folder:
+    """Where what was found out about a run is: in its folder, or for one that ships, in runs/NAME."""
+    return Folder(Path("runs") / path if located(path) != Path(path) else Path(path))
 
 
 def identity(name: str, config: Mapping[str, object]) -> str:
@@ -144,8 +294,9 @@ def revive(value: object, kinds: Mapping[str, type]) -> Any:
             )
         try:
             return kinds[kind](**rest)
-        except (TypeError, ValueError) as problem:
-            raise RunError(f"the configuration of {kind} cannot be used: {problem}") from None
+        except Exception as problem:  # whatever a class, which may be a user's, raises for values of a wrong kind
+            reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+            raise RunError(f"the configuration of {kind} cannot be used: {reason}") from None
     return tuple(revive(part, kinds) for part in value) if isinstance(value, list) else value
 
 
@@ -153,61 +304,7 @@ def controls() -> dict[str, Any] | None:
     """How the instrument fares on models whose answer is known; None where the results are not at hand."""
     known = (path for path in (CONTROLS, Path(__file__).with_name(CONTROLS.name)) if path.exists())
     found = next(known, None)
-    return None if found is None else json.loads(found.read_text())["rates"]
-
-
-def write_text(path: Path, text: str) -> None:
-    _write(path, text.encode())
-
-
-def append_text(path: Path, text: str) -> None:
-    """Lines of which the last may be cut off where a disk is full; who reads them goes by the last checkpoint."""
-    try:
-        with path.open("a") as file:
-            file.write(text)
-    except OSError as problem:
-        raise RunError(f"{path} could not be written ({problem.strerror}); the last checkpoint is untouched") from None
-
-
-def write_json(path: Path, value: object) -> None:
-    write_text(path, json.dumps(value, indent=2) + "\n")
-
-
-def read_json(path: Path, needs: Sequence[str] = ()) -> dict[str, Any]:
-    """The entries of a file, among them those that it needs."""
-    try:
-        content = path.read_bytes()
-        found = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
-    except (FileNotFoundError, NotADirectoryError):
-        raise RunError(f"{path.parent} is not a run folder: it has no {path.name}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error):
-        raise RunError(f"{path} is damaged: it is not JSON") from None
-    missing = [name for name in needs if name not in found] if isinstance(found, dict) else needs
-    if missing or not isinstance(found, dict):
-        raise RunError(f"{path} is damaged: it lacks {', '.join(missing) or 'everything'}")
-    return found
-
-
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], **metadata: str) -> None:
-    stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    _write(path, save(stored, {**metadata, CHECKSUM: _checksum(stored)}))
-
-
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the metadata of a file, or a RunError if it is missing, damaged or foreign."""
-    if not path.exists():
-        raise RunError(f"{path.parent} has no {path.name}")
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = dict(file.metadata() or {})
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-    except (SafetensorError, OSError, ValueError) as problem:
-        raise RunError(f"{path} is damaged or not a safetensors file ({problem})") from None
-    if CHECKSUM not in metadata:
-        raise RunError(f"{path} was not written by algoscope: it carries no checksum")
-    if metadata.pop(CHECKSUM) != _checksum(tensors):
-        raise RunError(f"{path} is damaged: its checksum does not fit its content")
-    return tensors, metadata
+    return None if found is None else files.read_json(found, documents.CONTROLS)["rates"]
 
 
 def environment(device: torch.device) -> dict[str, str]:
@@ -224,26 +321,3 @@ def provenance(device: torch.device) -> dict[str, str]:
     told = os.environ.get("ALGOSCOPE_COMMIT")
     commit = told or subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
     return {**environment(device), "commit": commit, "date": datetime.now(UTC).date().isoformat()}
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all; a failure leaves the older file, and nothing else."""
-    temporary = path.with_name(f"{TEMPORARY}{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as problem:
-        temporary.unlink(missing_ok=True)
-        raise RunError(f"{path} could not be written ({problem.strerror}); the older one is untouched") from None
-
-
-def _checksum(tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        digest.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()

@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
-from algoscope import arguments
+from algoscope import arguments, tables
+from algoscope.spelling import nearest
 
 Stage: TypeAlias = int | str
 
@@ -45,6 +46,11 @@ class Prompts:
         arguments.number("noise", self.noise)
         if self.power is not None:
             arguments.number("power", self.power, strict=True)
+
+    def __repr__(self) -> str:
+        kind = str(self.x.dtype).removeprefix("torch.")
+        shapes = f"x {list(self.x.shape)}, y {list(self.y.shape)}"
+        return f"Prompts({shapes}, {kind} on {self.x.device}, noise {self.noise:g})"
 
     @property
     def batch(self) -> int:
@@ -126,6 +132,16 @@ class Trace:
         note = f"; {self.note}" if self.note else ""
         return f"Trace({self.name}, {stages}, {self.prompts.batch} prompts, {self.prompts.positions} positions{note})"
 
+    def _repr_html_(self) -> str:
+        """Errors at up to five positions, evenly spread, the last among them."""
+        errors, last = self.normalized_error(), self.prompts.positions - 1
+        shown = sorted({round(last * k / 4) for k in range(5)})
+        rows = [
+            {"stage": stage, **{f"t = {self.prompts.before + t}": float(row[t]) for t in shown}}
+            for stage, row in zip(self.stages, errors, strict=True)
+        ]
+        return tables.to_html(rows, f"{self!r}: normalized error by position")
+
     def residuals(self) -> Float[Tensor, "stages batch points targets"]:
         """Prediction minus target, in float64."""
         target = self.prompts.target_columns.double()
@@ -139,7 +155,8 @@ class Trace:
         """The same trace with only the named stages."""
         missing = [stage for stage in stages if stage not in self.stages]
         if missing:
-            raise ValueError(f"stages must be among {list(self.stages)}, got {missing}")
+            meant = nearest(missing[0], map(str, self.stages))
+            raise ValueError(f"stages must be among {list(self.stages)}, got {missing}{meant}")
         index = torch.tensor([self.stages.index(stage) for stage in stages], device=self.values.device)
         return replace(
             self,

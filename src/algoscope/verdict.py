@@ -1,5 +1,6 @@
 """What the evidence says about a model, stage by stage and in words, and never more than that."""
 
+import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,13 +10,14 @@ from typing import Any
 
 from torch import Tensor
 
-from algoscope import runs
+from algoscope import arguments, files, runs, tables
 from algoscope.matching import Candidate, Match, RateLaw, rate_law
 from algoscope.trace import Stage, Trace
 
 MISSED = 0.05  # share of what a step misses of a stage that other steps may explain, and it is still that step
 SPOILED = -1.0  # a mixture that may be twice as far off as the step itself was fitted to too little, and tells nothing
 SHOWN = 4  # steps of one algorithm in words
+SUFFIXES = (".html", ".json", ".csv", ".png", ".svg", ".pdf")  # of files that a verdict is saved to
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,26 @@ class StageVerdict:
     def steps(self, name: str) -> list[Stage]:
         """The steps of an algorithm that this stage may be."""
         return [step for algorithm, step in self.agreed if algorithm == name]
+
+    def row(self) -> dict[str, Any]:
+        """In a table: its numbers, and None where there is none."""
+        name, step = (*self.agreed, *((found.name, found.step) for found in self.errors), (None, None))[0]
+        closest = next((found for found in self.errors if (found.name, found.step) == (name, step)), None)
+        gain, low, high = (number if math.isfinite(number) else None for number in self.beyond)
+        return {
+            "stage": self.stage,
+            "error": self.error,
+            "algorithm": name,
+            "step": step,
+            "certain": self.certain,
+            "similarity": closest and closest.similarity,
+            "low": closest and closest.low,
+            "high": closest and closest.high,
+            "mixture_gain": gain,
+            "mixture_gain_low": low,
+            "mixture_gain_high": high,
+            "tied": self.words,
+        }
 
     def record(self) -> dict[str, Any]:
         kinds = {"errors": self.errors, "decodability": self.decodability}
@@ -138,13 +160,46 @@ class Verdict:
             "laws": {name: plain_law(law) for name, law in self.laws.items()},
         }
 
-    def save(self, path: Path | str, **facts: object) -> Path:
-        """Writes the page, and its numbers beside it as JSON; `facts` are shown on it: "title", "command"."""
-        from algoscope.report.page import page
+    def table(self) -> list[dict[str, Any]]:
+        """A row a stage: its error, the closest step, how similar its errors are, and what a mixture would add."""
+        return [found.row() for found in self.stages]
 
-        record, path = {**self.record(), **facts}, Path(path)
-        runs.write_json(path.with_suffix(".json"), record)
-        runs.write_text(path, page(record))
+    def to_frame(self) -> Any:
+        """The same as a pandas DataFrame."""
+        try:
+            import pandas  # only where a user has it
+        except ImportError:
+            raise ValueError("to_frame needs pandas: pip install pandas, or use table()") from None
+        return pandas.DataFrame(self.table())
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.text)}</p>{tables.to_html(self.table())}"
+
+    def save(self, path: Path | str, figure: str = "map-errors", **facts: object) -> Path:
+        """Writes what the suffix says: .html the page, .json all numbers, .csv the table; .png, .svg and .pdf one
+        `figure` of the page, by default the map of similarities. `facts` are shown on the page: "title", "command".
+        """
+        path = Path(path)
+        if path.suffix not in SUFFIXES:
+            raise ValueError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
+        if not path.parent.is_dir():
+            raise ValueError(f"path must be in a folder that is there, got {str(path)!r}")
+        if path.suffix == ".csv":
+            files.write_text(path, tables.to_csv(self.table()))
+            return path
+        record = {**self.record(), **facts}
+        if path.suffix == ".json":
+            files.write_json(path, record)
+        elif path.suffix == ".html":
+            from algoscope.report.page import page
+
+            files.write_text(path, page(record))
+        else:
+            from algoscope.report import charts, figures
+
+            made = figures.figures(record, figures.leading(record))
+            arguments.choice("figure", figure, made)
+            charts.save(made[figure], path.with_suffix(""), (path.suffix.removeprefix("."),))
         return path
 
     @property

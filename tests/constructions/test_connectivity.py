@@ -68,7 +68,7 @@ def test_its_weights_are_all_algorithm():
 
 def test_it_is_saved_and_loaded_and_trains_further(tmp_path):
     run = ag.train(Connectivity(8, largest=3), Written("connectivity", (8, 1)), 3, learning_rate=1e-12, out=tmp_path,
-                   batch=4, optimizer="descent", precision="fp64", curriculum=None, warmup=0, device="cpu")  # fmt: skip
+                   batch=4, optimizer="sgd", precision="fp64", curriculum=None, warmup=0, device="cpu")  # fmt: skip
     x = Connectivity(8, largest=3).sample(20, seed=0).x
     assert torch.equal(says(ag.load(run.path).double(), x), says(connectivity(8, 1), x))
 

@@ -104,7 +104,7 @@ def test_each_member_gives_what_it_gives_alone(layers):
             torch.testing.assert_close(gradient[i], parameter.grad, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("optimizer", ["descent", "adamw", "muon"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw", "muon"])
 def test_a_population_trains_as_its_members_would_alone(optimizer):
     """Also on tasks with other restrictions, which draw pools of other sizes."""
     free, limited = Connectivity(8), Connectivity(8, largest=3)

@@ -1,13 +1,12 @@
 """What the study measures, on models and traces whose answer is known."""
 
-import json
 from dataclasses import replace
 
 import pytest
 import torch
 from browsing import opened
 
-from algoscope import runs
+from algoscope import files
 from algoscope.algorithms import BinarySearch, CountMin, InterpolationSearch, KDTree
 from algoscope.matching import found as has_found
 from algoscope.models import Index, LearnedSketch
@@ -342,11 +341,12 @@ def test_published_numbers_are_found_by_name():
 def test_a_reader_moves_from_look_up_to_look_up(browser, tmp_path):
     found = study.find("data-structures")
     told = {"provenance": {"commit": "none"}, "seconds": {"training": 0.0, "measuring": 0.0}}
+    told |= {"run": "", "version": found.version}
     model = {**controls(points=15, scale="smoke"), **told}
     examples = [{**each, "reads": {MODEL: each["reads"][MODEL]}} for each in model["examples"]]
     measured = {CONTROL: {"0": model, "1": {**model, "examples": examples}}}  # of the second nothing but its own reads
     results = {"study": found.name, "version": found.version, "scale": "smoke", "runs": measured}
-    runs.write_text(tmp_path / study.RESULTS, json.dumps(study.shortened(results)))
+    files.write_json(tmp_path / study.RESULTS, study.shortened(results))
     shown, heard = opened(browser, study.build_page(tmp_path), 1280, "light")
     reads = shown.locator("[data-chart='player'] g.mark-text.role-mark text")
     slider, example = (shown.locator(f"[data-chart='player'] input[name={name}]") for name in ("lookup", "example"))

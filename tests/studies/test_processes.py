@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from algoscope import runs
-from algoscope.studies import processes, study
+from algoscope import files, runs
+from algoscope.studies import processes, study, worker
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 STUDY = "data-structures"
@@ -26,7 +26,7 @@ def test_runs_at_once_measure_what_runs_in_turn_do(tmp_path, monkeypatch):
     results = []
     for count in (1, 2):
         place = study.carry_out(found, "smoke", tmp_path / str(count), "cpu", names, progress=False, at_once=count)
-        results.append(runs.read_json(place / study.RESULTS)["runs"])
+        results.append(files.read_json(place / study.RESULTS)["runs"])
     for name in names:
         one, two = (result[name]["0"] for result in results)
         assert {key: one[key] for key in one if key != "seconds"} == {key: two[key] for key in two if key != "seconds"}
@@ -102,11 +102,13 @@ def test_stopped_it_stops_its_processes(tmp_path, monkeypatch):
 
 
 def test_a_process_that_does_not_listen_is_ended(monkeypatch):
-    """One that is told to stop writes what it has to; one that goes on all the same is not waited for."""
-    monkeypatch.setattr(processes, "PATIENCE", 0.5)
-    deaf = "trap '' TERM; echo; while true; do sleep 0.1; done"
-    polite = "trap 'exit 3' TERM; echo; while true; do sleep 0.1; done"
-    begun = [subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE) for script in (deaf, polite)]
+    """Closing the pipe to it asks it to stop: it writes what it has to. One that goes on all the same is killed."""
+    monkeypatch.setattr(worker, "PATIENCE", 0.5)
+    deaf, polite = "echo; while true; do sleep 0.1; done", "echo; cat; exit 3"
+    begun = [
+        subprocess.Popen(["bash", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for script in (deaf, polite)
+    ]
     with begun[0], begun[1]:
         for process in begun:
             assert process.stdout is not None

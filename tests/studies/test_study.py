@@ -1,6 +1,5 @@
 """A study from nothing to its page, at the scale that only checks the way."""
 
-import fcntl
 import gzip
 import html
 import json
@@ -12,11 +11,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import filelock
 import pytest
 import torch
 from browsing import opened
 
-from algoscope import runs
+from algoscope import files, runs
 from algoscope.models import Index
 from algoscope.report import page
 from algoscope.studies import CATALOG, SCALES, configs, study
@@ -60,15 +60,14 @@ def folder(request, tmp_path_factory) -> Path:
     out = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "studies"
     place = out / request.param / "smoke"
     place.mkdir(parents=True, exist_ok=True)
-    with (place / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with filelock.FileLock(place / "lock"):
         if not (place / study.PAGE).exists():
             study.carry_out(study.find(request.param), "smoke", out, "cpu", progress=False)
     return place
 
 
 def test_every_claim_is_told_with_its_numbers(folder):
-    results = runs.read_json(folder / study.RESULTS)
+    results = files.read_json(folder / study.RESULTS)
     claims = study.find(results["study"]).claims
     assert [claim["id"] for claim in results["claims"]] == [claim.id for claim in claims]
     assert len({claim.id for claim in claims}) == len(claims)
@@ -83,7 +82,7 @@ def test_every_claim_is_told_with_its_numbers(folder):
 
 
 def test_numbers_tell_how_their_model_was_trained(folder):
-    results = runs.read_json(folder / study.RESULTS)
+    results = files.read_json(folder / study.RESULTS)
     planned = study.find(results["study"]).runs["smoke"]
     trainings = {run.name: run for run in planned if isinstance(run, study.Training)}
     for name, seeds in results["runs"].items():
@@ -141,12 +140,12 @@ def earlier_network(numbers):
 
 @pytest.mark.parametrize("change", [changed_rate, changed_steps, earlier_network])
 def test_what_was_trained_by_another_plan_is_told(folder, tmp_path, change):
-    results = runs.read_json(folder / study.RESULTS)
+    results = files.read_json(folder / study.RESULTS)
     changed = [name for name, seeds in results["runs"].items() if "config" in next(iter(seeds.values()))][:1]
     for name in changed:
         for numbers in results["runs"][name].values():
             change(numbers)
-    (tmp_path / study.RESULTS).write_text(json.dumps(results))
+    files.write_json(tmp_path / study.RESULTS, results)
     told = "Trained by an earlier plan, as told below: "
     assert told not in (folder / study.PAGE).read_text()
     page = html.unescape(study.build_page(tmp_path).read_text())
@@ -154,16 +153,16 @@ def test_what_was_trained_by_another_plan_is_told(folder, tmp_path, change):
 
 
 def test_what_is_finished_is_not_done_again(folder):
-    name = runs.read_json(folder / study.RESULTS)["study"]
-    files = [path for path in folder.rglob("*") if path.name in ("model.safetensors", "state.safetensors")]
-    files += list((folder / "measured").iterdir())
-    before = {path: path.stat().st_mtime_ns for path in files}
+    name = files.read_json(folder / study.RESULTS)["study"]
+    made = [path for path in folder.rglob("*") if path.name in ("model.safetensors", "state.safetensors")]
+    made += list((folder / "measured").iterdir())
+    before = {path: path.stat().st_mtime_ns for path in made}
     study.carry_out(study.find(name), "smoke", folder.parents[1], "cpu", progress=False)
-    assert {path: path.stat().st_mtime_ns for path in files} == before
+    assert {path: path.stat().st_mtime_ns for path in made} == before
 
 
 def test_a_study_can_be_split_over_processes(folder, tmp_path):
-    found = study.find(runs.read_json(folder / study.RESULTS)["study"])
+    found = study.find(files.read_json(folder / study.RESULTS)["study"])
     first, *others = [training.name for training in found.runs["smoke"]]
     for part in ("runs", "measured"):
         if (folder / part).exists():  # a study that trains nothing has no runs
@@ -171,10 +170,10 @@ def test_a_study_can_be_split_over_processes(folder, tmp_path):
     (own,) = (tmp_path / found.name / "smoke" / "measured").glob(f"{runs.slug(others[-1])}-*")
     own.unlink()
     page = study.carry_out(found, "smoke", tmp_path, "cpu", [first], progress=False)
-    assert others[-1] not in runs.read_json(page.parent / study.RESULTS)["runs"]
+    assert others[-1] not in files.read_json(page.parent / study.RESULTS)["runs"]
     study.train_and_measure(found, "smoke", page.parent, torch.device("cpu"), others, progress=False)
     study.collect(found, "smoke", page.parent)  # the page of these numbers is that of the fixture
-    assert set(runs.read_json(page.parent / study.RESULTS)["runs"]) == {first, *others}
+    assert set(files.read_json(page.parent / study.RESULTS)["runs"]) == {first, *others}
     with pytest.raises(ValueError, match="only must be one of"):
         study.carry_out(found, "smoke", tmp_path, "cpu", ["another"], progress=False)
 
@@ -182,7 +181,7 @@ def test_a_study_can_be_split_over_processes(folder, tmp_path):
 def seeds_of(folder: Path) -> list[list[int]]:
     """Those of each run in a folder, in the order of their training."""
     made = sorted((folder / "runs").glob("*"), key=lambda run: (run / "config.json").stat().st_mtime_ns)
-    return [[member["seed"] for member in runs.read_json(run / "config.json")["members"]] for run in made]
+    return [[member["seed"] for member in files.read_json(run / "config.json")["members"]] for run in made]
 
 
 def test_of_a_run_only_the_seeds_are_trained_that_are_not_on_file(tmp_path):
@@ -191,13 +190,13 @@ def test_of_a_run_only_the_seeds_are_trained_that_are_not_on_file(tmp_path):
         found = replace(whole, runs={"smoke": plan})
         study.train_and_measure(found, "smoke", folder, torch.device("cpu"), progress=False)
         study.collect(found, "smoke", folder)
-        return found, runs.read_json(folder / study.RESULTS)
+        return found, files.read_json(folder / study.RESULTS)
 
     whole, known, here = study.find("data-structures"), tmp_path / "known", tmp_path / "here"
     plan, results = carry_out(known, (0, 1))
     both = dict(results["runs"]["1D uniform"])
     del results["runs"]["1D uniform"]["1"]
-    runs.write_json(known / study.RESULTS, results)
+    files.write_json(known / study.RESULTS, results)
     assert study.take(plan, "smoke", here, known) == ["1D uniform"]
     told = carry_out(here, (0, 1))[1]["runs"]["1D uniform"]
     assert seeds_of(here) == [[1]]
@@ -220,24 +219,24 @@ def test_of_a_run_only_the_seeds_are_trained_that_are_not_on_file(tmp_path):
 
 
 def test_what_is_known_is_taken_and_only_the_rest_carried_out(folder, tmp_path, monkeypatch):
-    results = runs.read_json(folder / study.RESULTS)
+    results = files.read_json(folder / study.RESULTS)
     found, whole = study.find(results["study"]), dict(results["runs"])
     missing = found.runs["smoke"][-1].name
     del results["runs"][missing]
     (tmp_path / "known").mkdir()
-    runs.write_json(tmp_path / "known" / study.RESULTS, results)
+    files.write_json(tmp_path / "known" / study.RESULTS, results)
     carried_out = []
     monkeypatch.setattr(study, "build_page", lambda place: place)
     monkeypatch.setattr(study, "train_and_measure", lambda *given: carried_out.extend(given[4]))
     page = study.carry_out(found, "smoke", tmp_path / "out", "cpu", known=tmp_path / "known")
     assert carried_out == [missing]
-    assert runs.read_json(page / study.RESULTS)["runs"] == {name: whole[name] for name in whole if name != missing}
+    assert files.read_json(page / study.RESULTS)["runs"] == {name: whole[name] for name in whole if name != missing}
     study.carry_out(found, "smoke", tmp_path / "all", "cpu", known=folder)
     assert carried_out == [missing]  # nothing more: all is known
     trained = [run.name for run in found.runs["smoke"] if isinstance(run, study.Training)][:1]
     for name in trained:
         changed_rate(results["runs"].setdefault(name, whole[name])["0"])
-    runs.write_json(tmp_path / "known" / study.RESULTS, {**results, "runs": {**whole, **results["runs"]}})
+    files.write_json(tmp_path / "known" / study.RESULTS, {**results, "runs": {**whole, **results["runs"]}})
     study.carry_out(found, "smoke", tmp_path / "other", "cpu", known=tmp_path / "known")
     assert carried_out == [missing, *trained]  # of an earlier plan
     with pytest.raises(runs.RunError, match=f"holds {found.name} at smoke scale, not {found.name} at laptop"):
@@ -262,7 +261,7 @@ def test_what_is_timed_is_given_the_device(tmp_path):
     told = replace(study.find("constructions"), runs={"smoke": cases})
     study.train_and_measure(told, "smoke", tmp_path, torch.device("meta"), progress=False)
     assert given == {"timed": ("smoke", torch.device("meta")), "known": ("smoke",)}
-    devices = [runs.read_json(tmp_path / "measured" / f"{name}-0.json")["provenance"]["device"] for name in given]
+    devices = [files.read_json(tmp_path / "measured" / f"{name}-0.json")["provenance"]["device"] for name in given]
     assert [device.split()[0] for device in devices] == ["meta", "cpu"]
 
 
@@ -279,7 +278,7 @@ def test_what_a_run_needs_is_looked_for_first(tmp_path, monkeypatch, capsys, at_
         )
         place = study.carry_out(needy, "smoke", tmp_path, "cpu", at_once=at_once)
         assert capsys.readouterr().out == f"left out: {first.name} needs the variable IMAGES_OF_THIS_TEST\n"
-        assert runs.read_json(place / study.RESULTS)["runs"] == {}
+        assert files.read_json(place / study.RESULTS)["runs"] == {}
 
 
 def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):
@@ -332,8 +331,8 @@ def test_the_page_is_built_from_the_results_that_ship(shipped, tmp_path):
 
 
 def test_results_of_another_version_are_refused(folder, tmp_path):
-    results = json.loads((folder / study.RESULTS).read_text())
-    (tmp_path / study.RESULTS).write_text(json.dumps(results | {"version": -1}))
+    results = files.read_json(folder / study.RESULTS)
+    files.write_json(tmp_path / study.RESULTS, results | {"version": -1})
     with pytest.raises(runs.RunError, match="was measured by another version of the study: run algoscope study"):
         study.build_page(tmp_path)
 

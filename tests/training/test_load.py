@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import algoscope as ag
-from algoscope import runs
+from algoscope import files, runs
 from algoscope.models import Recurrent, Transformer
 from algoscope.randomness import stream
 from algoscope.tasks import LinearRegression
@@ -65,7 +65,9 @@ def test_weights_kept_on_the_way_are_those_of_a_shorter_run(tmp_path):
         found, wanted = ag.load(whole, i, step=10).state_dict(), ag.load(whole, i).state_dict()
         assert all(torch.equal(found[name], wanted[name]) for name in wanted)
     runs.Folder(whole).state.rename(tmp_path / "away")
-    with pytest.raises(ValueError, match="step must be one that was kept, 4, 7, got -1"):
+    with pytest.raises(ValueError, match="step must be one that was kept, 4, 7, got 10"):
+        ag.load(whole, step=10)
+    with pytest.raises(ValueError, match="step must be an integer >= 0, got -1"):
         ag.load(whole, step=-1)
     (tmp_path / "away").rename(runs.Folder(whole).state)
     edited(whole, layers=2)
@@ -80,7 +82,7 @@ def test_weights_kept_on_the_way_are_those_of_a_shorter_run(tmp_path):
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_each_member_of_a_population_is_loaded_by_its_number(tmp_path, model):
     done = run(tmp_path, model)
-    for name, tensor in runs.read_tensors(runs.Folder(done.path).model)[0].items():
+    for name, tensor in files.read_tensors(runs.Folder(done.path).model)[0].items():
         for i in range(2):
             found = dict(ag.load(done.path, member=i).named_parameters())[name]
             torch.testing.assert_close(found.detach(), tensor[i])
@@ -95,16 +97,26 @@ def test_the_configuration_comes_back_as_it_was(tmp_path):
 
 
 def edited(path, **changes):
-    file = runs.Folder(path).config
-    config = json.loads(file.read_text())
+    """Another model in the configuration, and everything else as if it had been trained so: what a run of format 1, in
+    which no file says to which configuration it belongs, lets one do.
+    """
+    folder = runs.Folder(path)
+    config = files.read_json(folder.config)
     config["model"] |= changes
-    file.write_text(json.dumps(config))
+    files.write_json(folder.config, config)
+    owner = folder.read_config().hash if "kind" not in changes else ""
+    for file in (folder.summary, folder.environment, folder.clock):
+        files.write_json(file, files.read_json(file) | {"config": owner})
+    for file in folder.path.glob("*.safetensors"):
+        tensors, metadata = files.read_tensors(file)
+        files.write_tensors(file, tensors, **metadata | {"config": owner})
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"width": 16}, "does not fit its configuration: positions is .9, 8. instead of .9, 16."),
+        ({"width": 16}, "does not fit its configuration: positions is .2, 9, 8. instead of .2, 9, 16."),
+        ({"width": 10**9}, "is too large: it has more parameters than can be counted"),
         ({"layers": 2}, "does not fit its configuration: blocks.1.* is missing"),
         ({"kind": "Oracle"}, "unknown kind 'Oracle'; known are .*Transformer"),
         ({"heads": 3}, "the configuration of Transformer cannot be used: width must be a multiple of heads"),
@@ -135,7 +147,7 @@ def test_a_member_that_diverged_is_not_handed_out(tmp_path):
     done = run(tmp_path, learning_rate=[1e-3, 1e36])
     assert done.final[1]["stopped_at"] != -1
     ag.load(done.path, member=0)
-    with pytest.raises(runs.RunError, match=r"member 1 of .* has not learned: its loss was not finite at step"):
+    with pytest.raises(runs.RunError, match=r"member 1 of .* diverged at step"):
         ag.load(done.path, member=1)
     json.loads(runs.Folder(done.path).summary.read_text(), parse_constant=pytest.fail)  # no NaN, which is not JSON
 
@@ -154,11 +166,12 @@ def test_what_is_not_a_finished_run_is_named(tmp_path):
     with pytest.raises(ValueError, match="member must be between 0 and 1, got 2"):
         ag.load(path, member=2)
     runs.Folder(path).model.unlink()
-    with pytest.raises(runs.RunError, match="is not finished: train with the same arguments again"):
+    with pytest.raises(runs.RunError, match="is not finished: run the same training again"):
         ag.load(path)
     assert run(tmp_path).path == path  # as it says
     ag.load(path)
-    runs.Folder(path).summary.write_text('{"final": []}')
+    folder = runs.Folder(path)
+    files.write_json(folder.summary, files.read_json(folder.summary) | {"final": []})
     with pytest.raises(runs.RunError, match=r"summary.json is damaged: it is not about 2 members"):
         ag.load(path)
 
@@ -175,7 +188,7 @@ def test_the_model_that_ships_is_loaded_by_its_name_and_solves_its_task():
     assert float(errors[20]) < 0.04
     folder = runs.Folder(runs.located(name))
     assert folder.model.stat().st_size < 20e6
-    assert {tensor.dtype for tensor in runs.read_tensors(folder.model)[0].values()} == {torch.float16}
+    assert {tensor.dtype for tensor in files.read_tensors(folder.model)[0].values()} == {torch.float16}
 
 
 def test_a_folder_of_one_s_own_comes_before_one_that_ships(tmp_path, monkeypatch):

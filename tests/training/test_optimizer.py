@@ -54,9 +54,9 @@ def ours(options: Settings, rate: float, steps: int, model: Transformer = MODEL)
     return population.layout.full(population.state.parameters)
 
 
-def test_descent_is_that_of_torch():
+def test_sgd_is_that_of_torch():
     """Without moments: torch adds the decay to the gradient, which for plain descent is the same."""
-    options = settings(optimizer="descent")
+    options = settings(optimizer="sgd")
     judge = Judge(options, 1e-1)
     optimizer = torch.optim.SGD(judge.network.parameters(), lr=0.1, weight_decay=0.1)
     for step in range(STEPS):

@@ -5,19 +5,17 @@ Each command is a file of this folder with a function `run`. It is imported only
 """
 
 import contextlib
-import functools
 import importlib
 import io
-import re
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import tyro
+from algoscope import __version__, stopping
+from algoscope.spelling import nearest
 
 COMMANDS = {
     "demo": "Train a small transformer and find out which algorithm it has learned.",
-    "train": "Train a model, or a population, on a task. A stopped run goes on where it was.",
+    "train": "Train a model, or a population, on a task. A stopped run resumes.",
     "identify": "Which algorithm does each layer of a trained model follow?",
     "report": "Build the page of an identified run, or of a study, again from its saved numbers.",
     "studies": "What can be reproduced, and how long it takes.",
@@ -28,40 +26,49 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Bad input ends in one line on stderr and exit code 2."""
+    if arguments is None:
+        stopping.exit_on_signal()  # this is the program
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        with contextlib.suppress(ValueError):
+            sys.stdout.reconfigure(errors="replace")  # a verdict must not be lost for a dash that ASCII lacks
     if not given or given[0] in ("-h", "--help"):
         print(overview())
-        return
+    elif given[0] in ("-V", "--version"):
+        print(f"algoscope {__version__}")
+    else:
+        _run(given[0], given[1:])
+
+
+def _run(name: str, arguments: list[str]) -> None:
     try:
-        if given[0] not in COMMANDS:
-            raise ValueError(f"there is no command {given[0]!r}; there are {', '.join(COMMANDS)}")
-        importlib.import_module(f"algoscope.cli.{given[0]}").run(given[1:])
+        if name not in COMMANDS:
+            known = f"there are {', '.join(COMMANDS)}"
+            raise ValueError(f"there is no command {name!r}; {known}{nearest(name, COMMANDS)}")
+        command = importlib.import_module(f"algoscope.cli.{name}")
+        with stopping.unwinding():
+            command.run(arguments)
     except (ValueError, OSError) as problem:
-        print(f"algoscope: {problem}", file=sys.stderr)
-        raise SystemExit(2) from None
-    except KeyboardInterrupt as told:
-        saved = f"; {told} is saved, and the same command goes on from there" if told.args else ""
-        print(f"\nalgoscope: stopped{saved}", file=sys.stderr)
-        raise SystemExit(130) from None
+        _fail(str(problem))
+    except (MemoryError, OverflowError, RuntimeError) as problem:
+        if not _too_large(problem):
+            raise
+        _fail(f"too large for this machine: {str(problem).splitlines()[0] if str(problem) else 'out of memory'}")
+    except (KeyboardInterrupt, stopping.Terminated) as stop:
+        if not stop.args:
+            print("\nalgoscope: stopped", file=sys.stderr)
+        raise SystemExit(stop.code if isinstance(stop, stopping.Terminated) else 130) from None
 
 
-def parse_and_call(main: Callable[..., None], prog: str, arguments: Sequence[str], config: Sequence[Any] = ()) -> None:
-    """Turns the signature of `main` into options. What is wrong with the arguments is said in one line."""
+def _fail(problem: str) -> None:
+    print(f"algoscope: {problem}", file=sys.stderr)
+    raise SystemExit(2) from None
 
-    @functools.wraps(main)
-    def later(*given: object, **named: object) -> Callable[[], None]:
-        return functools.partial(main, *given, **named)
 
-    with contextlib.redirect_stderr(io.StringIO()) as said:
-        try:
-            call = tyro.cli(later, prog=prog, args=arguments, config=config)
-        except SystemExit as end:
-            if not end.code:
-                raise
-            box = said.getvalue().split("\n", 1)[-1]  # without its title
-            words = re.sub(r"[│╭╮╰╯─\s]+", " ", box.split("Argument helptext")[0].split("For full")[0])
-            raise ValueError(f"{words.strip().rstrip('.')}; see {prog} --help") from None
-    call()
+def _too_large(problem: Exception) -> bool:
+    """Memory that there is not; torch says so in a RuntimeError."""
+    words = ("alloc", "memory", "overflow")
+    return not isinstance(problem, RuntimeError) or any(word in str(problem).lower() for word in words)
 
 
 def overview() -> str:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from algoscope import arguments as checks
-from algoscope.cli import parse_and_call
+from algoscope.cli.options import parse_and_call
 from algoscope.randomness import stream
 from algoscope.training import LAPTOP, PAPER, Member
 from algoscope.training.bench import measure, measure_usual

@@ -5,8 +5,8 @@ from pathlib import Path
 from rich.console import Console
 
 from algoscope import demo
-from algoscope.cli import parse_and_call
 from algoscope.cli.identify import show
+from algoscope.cli.options import parse_and_call
 
 
 def run(arguments: list[str]) -> None:
@@ -26,4 +26,4 @@ def main(out: Path = Path("demo"), steps: int | None = None, seed: int = 0, prom
     console.print("A transformer learns linear regression from examples in its prompt …")
     result = demo.run(out, steps, seed, prompts)
     show(console, result.verdict)
-    print(f"\n  {result.page}")
+    print(f"\n  {result.save()}")

@@ -8,8 +8,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from algoscope import runs
-from algoscope.cli import parse_and_call
+from algoscope import files, runs
+from algoscope.cli.options import parse_and_call
 from algoscope.constructions import Written  # noqa: F401 - a run may have trained one, and names it
 from algoscope.instrument import identify
 from algoscope.training import Configuration, load
@@ -28,27 +28,32 @@ def main(
     seed: int = 0,
     norm: Literal["none", "each", "last"] = "none",
 ) -> None:
-    """Which algorithm does each layer of a trained model follow?
+    """Which algorithm does each layer of a trained model follow? Prints the verdict, and writes it and its page.
 
     Args:
         path: The folder of a finished run, or icl-linear-regression, a transformer of the papers' size that is here.
-        member: Of a population, which model.
+        member: Of a population, which model, from 0 on.
         prompts: Number of prompts to compare on.
         fit_on: Number of other prompts to fit the read-outs on.
         seed: Seed of both.
         norm: States are read as they are (none), normalized (each), or the last one after the final norm (last).
     """
     model, found = load(path, member), Configuration.read(path)
-    task, shipped = found.members[member].task, runs.located(path) != path
-    folder = runs.Folder(Path("runs") / path if shipped else path)
-    folder.path.mkdir(parents=True, exist_ok=True)
-    verdict = identify(model, task, prompts=prompts, fit_on=fit_on, seed=seed, norm=norm, progress=True)
+    task, folder = found.members[member].task, runs.reports_of(path)
+    own = member if len(found.members) > 1 else None
     title = f"{type(found.model).__name__} on {type(task).__name__}: {path.resolve().name}"
     options = {"member": member, "prompts": prompts, "fit-on": fit_on, "seed": seed, "norm": norm}
-    told = " ".join(f"--{name} {value}" for name, value in options.items())
-    verdict.save(folder.page, title=title, command=f"algoscope identify {shlex.quote(str(path))} {told}")
-    show(Console(), verdict)
-    print(f"\n  {folder.page}")
+    typed = " ".join(f"--{name} {value}" for name, value in options.items())
+    facts = {
+        "title": title if own is None else f"{title}, member {own}",
+        "command": f"algoscope identify {shlex.quote(str(path))} {typed}",
+    }
+    with files.output_folder(folder.path):
+        verdict = identify(model, task, prompts=prompts, fit_on=fit_on, seed=seed, norm=norm, progress=True)
+        show(Console(), verdict)
+        for suffix in ("json", "html"):
+            verdict.save(folder.report(suffix, own), **facts)
+    print(f"\n  {folder.report('html', own)}")
 
 
 def show(console: Console, verdict: Verdict) -> None:

@@ -1,4 +1,4 @@
-"""algoscope studies"""
+"""algoscope studies: imports nothing heavy, since this is what one types first."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,10 @@ RESULTS = Path(__file__).parents[3] / "results"  # of the repository
 
 
 def run(arguments: list[str]) -> None:
-    """Imports nothing heavy: this is what one types to see what there is."""
+    """Lists the papers that can be reproduced, how long each takes, and what is here."""
+    if arguments in (["-h"], ["--help"]):
+        print(f"usage: algoscope studies\n\n{run.__doc__}")
+        return
     if arguments:
         raise ValueError(f"algoscope studies takes no arguments, got {' '.join(arguments)}")
     for name, entry in CATALOG.items():

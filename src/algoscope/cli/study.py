@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from algoscope.cli import parse_and_call
+from algoscope.cli.options import parse_and_call
 from algoscope.studies import study
 
 

@@ -1,57 +1,51 @@
 """algoscope train TASK"""
 
-import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
 
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
 from tyro.conf import AvoidSubcommands, OmitArgPrefixes
-from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from algoscope import models, tasks
 from algoscope.arguments import choice
-from algoscope.cli import parse_and_call
+from algoscope.cli.options import parse_and_call
 from algoscope.models import Model
 from algoscope.tasks import Task
 from algoscope.training import Configuration, Settings, train
-
-REGISTRY = ConstructorRegistry()
 
 
 def run(arguments: list[str]) -> None:
     """Two words choose the classes, whose fields become the options."""
     known, networks = kinds(tasks, Task), kinds(models, Model)
-    usage = f"algoscope train TASK [MODEL] --steps STEPS …; tasks: {', '.join(known)}; models: {', '.join(networks)}"
-    if not arguments or arguments[0] not in known:
-        if arguments[:1] in (["-h"], ["--help"]):
-            print(usage)
-            return
-        raise ValueError(usage)
+    if arguments[:1] in (["-h"], ["--help"]):
+        print(overview(known, networks))
+        return
+    if not arguments or arguments[0].startswith("-"):
+        raise ValueError(f"algoscope train needs a task: one of {', '.join(known)}; see algoscope train --help")
     task, rest = arguments[0], arguments[1:]
+    choice("task", task, known)
     model, rest = (rest[0], rest[1:]) if rest and not rest[0].startswith("-") else ("transformer", rest)
     choice("model", model, networks)
     main.__annotations__ |= {"task": OmitArgPrefixes[known[task]], "model": OmitArgPrefixes[networks[model]]}
-    with REGISTRY:
-        parse_and_call(main, f"algoscope train {task} {model}", rest, config=(AvoidSubcommands,))
+    parse_and_call(main, f"algoscope train {task} {model}", rest, config=(AvoidSubcommands,))
 
 
-@REGISTRY.primitive_rule
-def names_or_matrix(wanted: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-    """Where a tensor is allowed, a matrix is typed as JSON: '[[2, 0], [0, 1]]'."""
-    choices = get_args(wanted.type)
-    if Tensor not in choices:
-        return None
-    names = [name for choice in choices if get_origin(choice) is Literal for name in get_args(choice)]
-    return PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="|".join([*names, "MATRIX"]),
-        instance_from_str=lambda words: words[0] if not words[0].startswith("[") else json.loads(words[0]),
-        is_instance=lambda value: isinstance(value, str | tuple | list | Tensor),
-        str_from_instance=lambda value: [value if isinstance(value, str) else json.dumps(value)],
-    )
+def overview(known: Mapping[str, type], networks: Mapping[str, type]) -> str:
+    """What can be trained on what."""
+    width = max(map(len, (*known, *networks)))
+    parts = ["usage: algoscope train TASK [MODEL] --steps STEPS [OPTIONS]"]
+    for title, kind in (("tasks", known), ("models", networks)):
+        lines = (f"  {name:<{width}}  {about(each)}" for name, each in kind.items())
+        parts.append(f"{title}:\n" + "\n".join(lines))
+    parts.append("algoscope train TASK MODEL --help shows the options of both, and of training.")
+    return "\n\n".join(parts)
+
+
+def about(kind: type) -> str:
+    """The first line of what a class says about itself."""
+    return (kind.__doc__ or "").partition("\n")[0]
 
 
 def kinds(room: object, base: type) -> dict[str, type]:
@@ -70,7 +64,7 @@ def main(
     out: Path = Path("runs"),
     device: str | None = None,
 ) -> None:
-    """Train a model on a task; several seeds or learning rates train side by side. A stopped run goes on.
+    """Train a model on a task; several seeds or learning rates train side by side. A stopped run resumes.
 
     Args:
         task: What to solve.

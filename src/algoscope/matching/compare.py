@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from algoscope import arguments
+from algoscope import arguments, tables
 from algoscope.matching.bootstrap import interval, larger_than_zero, resampling
 from algoscope.matching.measures import MEASURES, SCALES, Measure, Scale, errors_vanish
 from algoscope.trace import Prompts, Stage, Trace
@@ -57,6 +57,20 @@ class Match:
     def __repr__(self) -> str:
         shape = f"{len(self.stages)} stages of {self.a} x {len(self.steps)} of {self.b}"
         return f"Match({shape}, {self.measure}, {self.positions}, {self.per_sequence.shape[0]} prompts)"
+
+    def _repr_html_(self) -> str:
+        """The closest step of each stage."""
+        rows = []
+        for i, stage in enumerate(self.stages):
+            step = self.best[i]
+            j = None if step is None else self.steps.index(step)
+            numbers = (
+                [None] * 3 if j is None else [float(each[i, j]) for each in (self.similarity, self.low, self.high)]
+            )
+            named = dict(zip((self.measure, "low", "high"), numbers, strict=True))
+            tied = ", ".join(str(each) for each in self.ties[i] if each != step)
+            rows.append({"stage": stage, "closest step": "none" if self.none[i] else step, **named, "tied": tied})
+        return tables.to_html(rows, repr(self))
 
     def records(self) -> list[dict[str, object]]:
         """One flat record a cell, for charts and files."""

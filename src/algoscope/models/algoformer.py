@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope import arguments
-from algoscope.models.network import Norm
+from algoscope.models.network import MOST_LAYERS, Norm
 from algoscope.models.transformer import Attention, Transformer, TransformerNetwork, added
 
 INJECTIONS = ("none", "prompt", "pre")
@@ -20,7 +20,9 @@ Stream = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class AlgoFormer(Transformer):
-    """`pre` layers once, then `layers` again and again, `loops` times, then `post` layers once (Gao et al. 2024).
+    """AlgoFormer: layers before, in and after a loop.
+
+    `pre` layers once, then `layers` again and again, `loops` times, then `post` layers once (Gao et al. 2024).
 
     `injection` is what a loop begins with, beside what the one before it left: "none", the "prompt" as it was embedded,
     or what "pre" left (the first loop then begins with that alone). In training the last `scored` loops answer, each
@@ -28,19 +30,19 @@ class AlgoFormer(Transformer):
     `loop_norm` a LayerNorm ends every loop, as in `Looped`. The other options are those of `Transformer`.
     """
 
-    layers: int = 1
-    pre: int = 1
-    post: int = 1
-    loops: int = 20
-    injection: Literal["none", "prompt", "pre"] = "none"
-    scored: int = 1
-    truncated: bool = False
-    loop_norm: bool = False
+    layers: int = 1  # blocks inside the loop
+    pre: int = 1  # blocks before the loop
+    post: int = 1  # blocks after the loop
+    loops: int = 20  # how often they run
+    injection: Literal["none", "prompt", "pre"] = "none"  # what every loop is given again
+    scored: int = 1  # last loops whose answers training counts
+    truncated: bool = False  # no gradient through the loops before these
+    loop_norm: bool = False  # a LayerNorm ends every loop
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("pre", "post"):
-            arguments.integer(name, getattr(self, name), 0)
+            arguments.integer(name, getattr(self, name), 0, MOST_LAYERS)
         arguments.choice("injection", self.injection, INJECTIONS)
         arguments.boolean("loop_norm", self.loop_norm)
         check_loops(self)
@@ -55,16 +57,18 @@ class AlgoFormer(Transformer):
 
 @dataclass(frozen=True)
 class Looped(Transformer):
-    """`layers` again and again, `loops` times, each time on the sum of what the last loop left and the embedded prompt.
+    """A looped transformer.
+
+    `layers` again and again, `loops` times, each time on the sum of what the last loop left and the embedded prompt.
 
     Yang et al. 2024: it begins with zero, positions are a part of what is added, and a norm ends every loop, which is
     what the next one and the read-out see. `scored` and `truncated` are as in `AlgoFormer`.
     """
 
-    layers: int = 1
-    loops: int = 20
-    scored: int = 1
-    truncated: bool = False
+    layers: int = 1  # blocks inside the loop
+    loops: int = 20  # how often they run
+    scored: int = 1  # last loops whose answers training counts
+    truncated: bool = False  # no gradient through the loops before these
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,7 +80,7 @@ class Looped(Transformer):
 
 def check_loops(model: "AlgoFormer | Looped") -> None:
     for name in ("layers", "loops", "scored"):
-        arguments.integer(name, getattr(model, name), 1)
+        arguments.integer(name, getattr(model, name), 1, MOST_LAYERS)
     if model.scored > model.loops:
         raise ValueError(f"scored must be at most loops = {model.loops}, got {model.scored}")
     arguments.boolean("truncated", model.truncated)
@@ -101,7 +105,7 @@ class LoopingNetwork(TransformerNetwork):
 
     def run_loops(self, loops: int) -> None:
         """From now on so many, whatever it was trained with."""
-        arguments.integer("loops", loops, 1)
+        arguments.integer("loops", loops, 1, MOST_LAYERS)
         self.loops = loops
         self.name_stages((*self.before, *(f"loop {t + 1}" for t in range(loops)), *self.after))
 

@@ -14,12 +14,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope import arguments
-from algoscope.models.network import Model, Network, Place, draw_normal
+from algoscope.models.network import MOST_LAYERS, Model, Network, Place, draw_normal
 
 
 @dataclass(frozen=True)
 class Disentangled(Model):
-    """`layers` layers, each of a single matrix W_l of 2^l n rows and columns, drawn with deviation `spread`.
+    """The disentangled transformer, for graphs (Ye et al. 2025).
+
+    `layers` layers, each of a single matrix W_l of 2^l n rows and columns, drawn with deviation `spread`.
 
     It says that two nodes are connected with probability 1 − (1 − ε) exp(−αZ), where α is the `sharpness` and ε the
     `floor`; its outputs are the logits of that. The paper leaves α, ε and the spread open. These reproduce its figures.
@@ -27,15 +29,15 @@ class Disentangled(Model):
 
     family = "graphs"
 
-    layers: int = 1
-    sharpness: float = 5.0
-    floor: float = 1e-3
-    spread: float = 0.1
+    layers: int = 1  # attention layers
+    sharpness: float = 5.0  # α: how fast a count becomes certainty
+    floor: float = 1e-3  # ε: chance of a pair that is not connected
+    spread: float = 0.1  # standard deviation of fresh weights
 
     mask = "full"  # every node sees every other
 
     def __post_init__(self) -> None:
-        arguments.integer("layers", self.layers, 1)
+        arguments.integer("layers", self.layers, 1, MOST_LAYERS)
         arguments.number("sharpness", self.sharpness, strict=True)
         arguments.number("floor", self.floor, strict=True)
         if self.floor >= 0.5:

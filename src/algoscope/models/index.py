@@ -28,7 +28,7 @@ from algoscope.models.index_parts import (
     sorted_by,
     waves,
 )
-from algoscope.models.network import Linear, Model, Network, Norm, draw_linear, draw_normal
+from algoscope.models.network import MOST_LAYERS, Linear, Model, Network, Norm, draw_linear, draw_normal
 from algoscope.models.transformer import Block, Transformer, added
 
 ADDRESSES = ("all", "pointer", "token")
@@ -39,7 +39,9 @@ MOST_FAVOR = 100.0  # far above what noise adds, and far below what bars a place
 
 @dataclass(frozen=True)
 class Index(Model):
-    """A transformer of `layers` puts the points of a set in order; `lookups` networks each look up one of them.
+    """A data structure that is learned: points in an order, and networks that look them up.
+
+    A transformer of `layers` puts the points of a set in order; `lookups` networks each look up one of them.
 
     The transformer gives each point a score, and the points are stored sorted by it, as they are. It also writes
     `slots` vectors of its own behind them. A query network, a perceptron of two hidden layers, sees the query and all
@@ -78,37 +80,37 @@ class Index(Model):
     family = "search"
     version = 2  # query networks with biases, and scores standardized over their set
 
-    lookups: int = 7
-    slots: int = 0
-    layers: int = 8
-    heads: int = 8
-    width: int = 64
-    hidden: int = 1024
-    address: Literal["all", "pointer", "token"] = "all"
-    pointer: int = 64  # size of the vectors that are compared
-    shared: bool = False
-    answer: Literal["last", "any", "each"] = "last"
-    before: Literal["all", "slots"] = "all"
-    favor: float = 0.0
-    folds: int = 0
-    octaves: int = 0
-    apart: bool = False
-    temperature: float = 2.0
-    coldest: float | None = None
-    softness: float = 0.1
-    noisy: bool = True
-    ordered: bool = True
-    adaptive: bool = True
-    permuted: bool = True
-    picture: tuple[int, int] | None = None
-    features: int = 1
-    channels: int = 32
+    lookups: int = 7  # of a query
+    slots: int = 0  # vectors of its own
+    layers: int = 8  # of the transformer
+    heads: int = 8  # of attention
+    width: int = 64  # of the transformer
+    hidden: int = 1024  # units of a query network
+    address: Literal["all", "pointer", "token"] = "all"  # how a place is chosen
+    pointer: int = 64  # size of a pointer
+    shared: bool = False  # one query network for all look-ups
+    answer: Literal["last", "any", "each"] = "last"  # which look-ups may answer
+    before: Literal["all", "slots"] = "all"  # what look-ups before the last may read
+    favor: float = 0.0  # how much slots are preferred at first
+    folds: int = 0  # of the order, for many dimensions
+    octaves: int = 0  # of Fourier features
+    apart: bool = False  # slots are written by a transformer of their own
+    temperature: float = 2.0  # of soft choices in training
+    coldest: float | None = None  # temperature at the end; by default the same
+    softness: float = 0.1  # of the soft sort in training
+    noisy: bool = True  # Gumbel noise in training
+    ordered: bool = True  # ablation: whether training orders points
+    adaptive: bool = True  # ablation: whether later look-ups see earlier ones
+    permuted: bool = True  # ablation: whether points are stored
+    picture: tuple[int, int] | None = None  # height and width, where tokens are pictures
+    features: int = 1  # that a picture becomes
+    channels: int = 32  # of the first convolution
 
     def __post_init__(self) -> None:
-        arguments.integer("lookups", self.lookups, 1)
+        arguments.integer("lookups", self.lookups, 1, MOST_LAYERS)
         arguments.integer("slots", self.slots, 0)
-        arguments.integer("folds", self.folds, 0)
-        arguments.integer("octaves", self.octaves, 0)
+        arguments.integer("folds", self.folds, 0, MOST_LAYERS)
+        arguments.integer("octaves", self.octaves, 0, MOST_LAYERS)
         arguments.integer("hidden", self.hidden, 1)
         arguments.integer("pointer", self.pointer, 1)
         arguments.choice("address", self.address, ADDRESSES)

@@ -17,6 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from algoscope.models import late
+from algoscope.spelling import nearest
+
+MOST_LAYERS = 10_000  # parts of a network, one after the other: more would take minutes just to build
 
 
 class Place(NamedTuple):
@@ -69,7 +72,8 @@ class Network(nn.Module, ABC):
     def check_stages(self, keep: Collection[str]) -> None:
         unknown = [name for name in keep if name not in self.stages]
         if unknown:
-            raise ValueError(f"keep must name stages among {list(self.stages)}, got {unknown}")
+            meant = nearest(unknown[0], self.stages)
+            raise ValueError(f"stages must be among {list(self.stages)}, got {unknown}{meant}")
 
     @property
     def parameter_count(self) -> int:

@@ -8,23 +8,25 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope import arguments
-from algoscope.models.network import Linear, Model, Network, draw_linear, draw_normal
+from algoscope.models.network import MOST_LAYERS, Linear, Model, Network, draw_linear, draw_normal
 
 FORWARD = 2.5  # gain of fresh weights from layer to layer: at 1, a tenth layer hears nothing of the input (docs/log.md)
 
 
 @dataclass(frozen=True)
 class Recurrent(Model):
-    """An LSTM of any depth (Hochreiter and Schmidhuber 1997): linear read-in, `layers` layers, linear read-out.
+    """An LSTM of any depth (Hochreiter and Schmidhuber 1997).
+
+    Linear read-in, `layers` layers, linear read-out.
 
     The defaults are the network of Fu et al., 5.3 million parameters.
     """
 
-    layers: int = 10
-    width: int = 256
+    layers: int = 10  # LSTM layers
+    width: int = 256  # of a state
 
     def __post_init__(self) -> None:
-        arguments.integer("layers", self.layers, 1)
+        arguments.integer("layers", self.layers, 1, MOST_LAYERS)
         arguments.integer("width", self.width, 1)
 
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "RecurrentNetwork":

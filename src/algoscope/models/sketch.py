@@ -21,7 +21,9 @@ DECIDED = 5.0  # how much larger than usual fresh weights of the choice of cells
 
 @dataclass(frozen=True)
 class LearnedSketch(Model):
-    """Each item adds numbers to `accesses` of the `cells`, and reads as many to say how often it was seen before.
+    """A sketch that is learned: cells in which the items of a stream are counted.
+
+    Each item adds numbers to `accesses` of the `cells`, and reads as many to say how often it was seen before.
 
     One network chooses cells and numbers to write from the item alone, `accesses` networks choose cells to read from
     the item and what was read so far, and one says the count from all that was read. Each is a perceptron of two hidden
@@ -35,14 +37,14 @@ class LearnedSketch(Model):
 
     family = "streams"
 
-    cells: int = 32
-    accesses: int = 1
-    hidden: int = 1024
-    temperature: float = 2.0
-    noisy: bool = True
-    picture: tuple[int, int] | None = None
-    features: int = 1
-    channels: int = 32
+    cells: int = 32  # of memory
+    accesses: int = 1  # cells that an item writes and reads
+    hidden: int = 1024  # units of a network
+    temperature: float = 2.0  # of soft choices in training
+    noisy: bool = True  # Gumbel noise in training
+    picture: tuple[int, int] | None = None  # height and width, where tokens are pictures
+    features: int = 1  # that a picture becomes
+    channels: int = 32  # of the first convolution
 
     def __post_init__(self) -> None:
         arguments.integer("cells", self.cells, 1)

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from algoscope import arguments
 from algoscope.models import short_attention
-from algoscope.models.network import Linear, Model, Network, Norm, biased, draw_linear, draw_normal
+from algoscope.models.network import MOST_LAYERS, Linear, Model, Network, Norm, biased, draw_linear, draw_normal
 
 COARSE = (torch.bfloat16,)  # precisions in which keys may go without what they have in common
 FUSED_FROM = 256  # tokens; below, a CPU is faster with plain products
@@ -27,7 +27,9 @@ GELU = (math.sqrt(8 / math.pi), math.sqrt(8 / math.pi) * 0.044715)  # a and b of
 
 @dataclass(frozen=True)
 class Transformer(Model):
-    """GPT-2 without a vocabulary (Radford et al. 2019): linear read-in, `layers` blocks, linear read-out.
+    """A transformer in the style of GPT-2.
+
+    GPT-2 without a vocabulary (Radford et al. 2019): linear read-in, `layers` blocks, linear read-out.
 
     `activation` of the MLP, which is `mlp_ratio` times as wide as the stream (0: no MLP): "gelu" (the tanh form, as
     in GPT-2), "relu", or "bilinear", the product of two linear maps. `attention` weighs a visible token by the
@@ -37,19 +39,19 @@ class Transformer(Model):
     `give_positions`, or "none". `sink` puts a blank token before the others, which all may see and nobody reads.
     """
 
-    layers: int = 12
-    heads: int = 8
-    width: int = 256
-    mlp_ratio: float = 4.0
-    activation: Literal["gelu", "relu", "bilinear"] = "gelu"
-    attention: Literal["softmax", "relu", "linear"] = "softmax"
-    mask: Literal["causal", "full"] | int = "causal"
-    norm: Literal["before", "after", "none"] = "before"
-    positions: Literal["learned", "given", "none"] = "learned"
-    sink: bool = False
+    layers: int = 12  # blocks
+    heads: int = 8  # of attention
+    width: int = 256  # of the residual stream
+    mlp_ratio: float = 4.0  # width of the MLP over that of the stream
+    activation: Literal["gelu", "relu", "bilinear"] = "gelu"  # of the MLP
+    attention: Literal["softmax", "relu", "linear"] = "softmax"  # how scores become weights
+    mask: Literal["causal", "full"] | int = "causal"  # which tokens a token sees
+    norm: Literal["before", "after", "none"] = "before"  # where LayerNorm stands
+    positions: Literal["learned", "given", "none"] = "learned"  # how tokens are told apart
+    sink: bool = False  # a blank token before the others
 
     def __post_init__(self) -> None:
-        arguments.integer("layers", self.layers, 0)
+        arguments.integer("layers", self.layers, 0, MOST_LAYERS)
         arguments.integer("heads", self.heads, 1)
         arguments.integer("width", self.width, 1)
         if self.width % self.heads:

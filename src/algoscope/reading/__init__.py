@@ -5,6 +5,7 @@ from algoscope.reading.channels import Channels, channels, equivariance
 from algoscope.reading.induced import InducedWeights, induced_weights
 from algoscope.reading.lookups import Landing, features, in_place, landing, lookups, order, slots
 from algoscope.reading.moments import LinearMap, Moments
+from algoscope.reading.predict import predict
 from algoscope.reading.probe import Reading, fit, probe
 from algoscope.reading.states import States, open_model
 from algoscope.reading.subspace import Subspace, subspace
@@ -33,6 +34,7 @@ __all__ = [
     "lookups",
     "open_model",
     "order",
+    "predict",
     "probe",
     "slots",
     "subspace",

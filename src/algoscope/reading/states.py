@@ -12,6 +12,7 @@ from torch.nn import functional
 from algoscope import arguments
 from algoscope.models import Network
 from algoscope.models.transformer import Block, added
+from algoscope.spelling import nearest
 from algoscope.tasks import Task
 from algoscope.trace import Prompts
 
@@ -121,7 +122,8 @@ def _hooked(model: nn.Module, stages: Sequence[str] | None) -> tuple[Show, tuple
         raise ValueError(f"stages must name the submodules to read, among: {some}")
     unknown = [stage for stage in stages if stage not in known]
     if unknown:
-        raise ValueError(f"stages must name submodules of the model; it has none called {unknown}")
+        meant = nearest(unknown[0], known)
+        raise ValueError(f"stages must name submodules of the model; it has none called {unknown}{meant}")
 
     def show(tokens: Tensor) -> dict[str, Tensor]:
         shown: dict[str, Tensor] = {}

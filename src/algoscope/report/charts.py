@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import altair as alt
 
+from algoscope import files
+
 Record = Mapping[str, object]
 ACCENT, QUIET = "#d1495b", "#8a8f98"
 OURS = "here"
@@ -343,8 +345,11 @@ def choose(chart: alt.LayerChart, field: str, first: str) -> alt.LayerChart:
 def save(chart: alt.TopLevelMixin, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Writes the chart once in each format and returns the files; the page needs no network."""
     stem.parent.mkdir(parents=True, exist_ok=True)
-    files = [stem.with_suffix(f".{suffix}") for suffix in formats]
-    for file in files:
-        options = {".html": {"inline": True}, ".png": {"scale_factor": 2}}
-        chart.save(str(file), **options.get(file.suffix, {}))
-    return files
+    options: dict[str, Any] = {"html": {"inline": True}, "png": {"scale_factor": 2}}
+    saved = [stem.with_name(f"{stem.name}.{suffix}") for suffix in formats]
+    for file, suffix in zip(saved, formats, strict=True):
+        made = io.StringIO() if suffix in ("html", "svg") else io.BytesIO()
+        chart.save(made, **{"format": suffix, **options.get(suffix, {})})
+        content = made.getvalue()
+        files.write_bytes(file, content.encode() if isinstance(content, str) else content)
+    return saved

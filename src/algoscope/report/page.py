@@ -155,13 +155,15 @@ VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "undecided", "not run
 def _filled(template: str, specs: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     """A page that holds its charts, and all that draws them."""
     shared = {
-        "style": (ROOM / "page.css").read_text(),
-        "script": (ROOM / "page.js").read_text(),
+        "style": (ROOM / "page.css").read_text(encoding="utf-8"),
+        "script": (ROOM / "page.js").read_text(encoding="utf-8"),
         "specs": json.dumps(specs).replace("</", "<\\/"),
         "library": _library(),
     }
-    body = Template((ROOM / template).read_text()).substitute(parts)
-    return Template((ROOM / "frame.html").read_text()).substitute({**shared, "title": parts["title"], "body": body})
+    body = Template((ROOM / template).read_text(encoding="utf-8")).substitute(parts)
+    return Template((ROOM / "frame.html").read_text(encoding="utf-8")).substitute(
+        {**shared, "title": parts["title"], "body": body}
+    )
 
 
 @functools.cache

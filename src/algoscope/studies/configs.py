@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from algoscope import runs
+from algoscope.formats import FORMAT, up_to_date
 from algoscope.models import Model
 from algoscope.tasks import Task
 from algoscope.training import Settings
@@ -32,7 +33,7 @@ class Training:
 
 def config(of: Training) -> dict[str, Any]:
     parts = {"task": of.task, "model": of.model, "settings": of.settings}
-    rest = {"learning_rate": of.learning_rate, "version": of.model.version}
+    rest = {"learning_rate": of.learning_rate, "version": of.model.version, "format": FORMAT}
     return {name: runs.plain(part) for name, part in parts.items()} | rest
 
 
@@ -45,6 +46,7 @@ def otherwise(planned: Training, seeds: Mapping[str, Any]) -> bool:
 
 def in_words(found: Config) -> list[str]:
     """The task, the model and the settings of a configuration, of each what is not by default; and its rate."""
+    found = up_to_date(found, found.get("format", 1))
     return [*(_part(found[name]) for name in ("task", "model", "settings")), _value(found["learning_rate"])]
 
 

@@ -18,11 +18,12 @@ from pathlib import Path
 
 import torch
 
-from algoscope import runs
+from algoscope import runs, stopping
+from algoscope.studies import worker
 
 SERVICE, PLACE, LOGS = "nvidia-cuda-mps-control", "CUDA_MPS_PIPE_DIRECTORY", "logs"
 LOOK = 0.2  # seconds between two looks at the processes
-PATIENCE = 15.0  # seconds that processes are given to stop
+OWN_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # what Windows has instead of sessions
 
 
 def at_once(
@@ -39,13 +40,15 @@ def at_once(
             while left or running:
                 while left and len(running) < count:
                     name = left.pop(0)
-                    command = [sys.executable, "-m", __name__, study, scale, str(folder), str(device), name]
+                    command = [sys.executable, "-m", worker.__name__, study, scale, str(folder), str(device), name]
                     running[name] = _started(
                         command, logs / f"{runs.slug(name)}.log", {**threads, **os.environ, **shared}
                     )
                 time.sleep(LOOK)
                 for name in [name for name, process in running.items() if process.poll() is not None]:
-                    failed += [name] if running.pop(name).returncode else []
+                    ended = running.pop(name)
+                    failed += [name] if ended.returncode else []
+                    _close(ended)
                     done = len(names) - len(left) - len(running)
                     if progress:
                         how = "failed" if name in failed else "done"
@@ -53,17 +56,20 @@ def at_once(
                             f"{done} of {len(names)} after {time.monotonic() - begin:.0f} s: {name}, {how}", flush=True
                         )
         finally:
-            _end(running.values())
+            if running:
+                print(f"\nstopping: {len(running)} runs write their checkpoints …", file=sys.stderr, flush=True)
+            with stopping.graceful_stop():  # an impatient second Ctrl-C does not interrupt that
+                _end(running.values())
     return failed
 
 
 def _end(processes: Collection[subprocess.Popen[bytes]]) -> None:
-    """Each writes a checkpoint, and goes on from there the next time; one that compiles has nothing to write, and does
-    not listen.
+    """Closes the pipes to them, which asks them to stop: each writes a checkpoint, and resumes there the next time. One
+    that compiles has nothing to write, and may not listen.
     """
     for process in processes:
-        process.terminate()
-    end = time.monotonic() + PATIENCE
+        _close(process)
+    end = time.monotonic() + worker.PATIENCE
     for process in processes:
         try:
             process.wait(max(end - time.monotonic(), 0))
@@ -73,8 +79,19 @@ def _end(processes: Collection[subprocess.Popen[bytes]]) -> None:
 
 
 def _started(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    with log.open("w") as file:
-        return subprocess.Popen(command, stdout=file, stderr=file, env=environment)
+    """In a session of its own, so that Ctrl-C in a terminal reaches us alone; and with a pipe that closes when we are
+    gone, however we ended, so that no process is left behind (see `stopping.end_with_parent`).
+    """
+    with log.open("wb") as file:
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=file, stderr=file, env=environment, start_new_session=True,
+            creationflags=OWN_GROUP,
+        )  # fmt: skip
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 @contextlib.contextmanager
@@ -94,15 +111,3 @@ def sharing(device: torch.device) -> Iterator[dict[str, str]]:
             yield own
         finally:
             subprocess.run([SERVICE], input=b"quit\n", env=environment, capture_output=True, check=False)
-
-
-def main(given: Sequence[str]) -> None:
-    """One run, in a process of its own."""
-    from algoscope.studies import study
-
-    name, scale, folder, device, run = given
-    study.train_and_measure(study.find(name), scale, Path(folder), torch.device(device), [run])
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -6,7 +6,6 @@ in `results.json`; claims, figures and the page are functions of that file, and 
 
 import functools
 import importlib
-import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import Any
 import altair as alt
 import torch
 
-from algoscope import arguments, runs
+from algoscope import arguments, documents, files, runs
 from algoscope.models import Network
 from algoscope.studies import CATALOG, SCALES, configs, processes
 from algoscope.studies.claim import Claim, Numbers
@@ -123,7 +122,7 @@ def carry_out(
     page = build_page(folder)
     if failed:
         told = f"see {folder / processes.LOGS}; {page} has the others"
-        raise runs.RunError(f"{len(failed)} of {len(wanted)} runs failed ({'; '.join(failed)}): {told}")
+        raise files.RunError(f"{len(failed)} of {len(wanted)} runs failed ({'; '.join(failed)}): {told}")
     return page
 
 
@@ -142,14 +141,14 @@ def take(study: Study, scale: str, folder: Path, known: Path) -> list[str]:
     """
     results = read(known)[1]
     if (results["study"], results["scale"]) != (study.name, scale):
-        raise runs.RunError(
+        raise files.RunError(
             f"{known} holds {results['study']} at {results['scale']} scale, not {study.name} at {scale}"
         )
     for name, seeds in results["runs"].items():
         for seed, numbers in seeds.items():
             if not (file := _file(folder, name, seed)).exists():
                 file.parent.mkdir(parents=True, exist_ok=True)
-                runs.write_text(file, json.dumps(numbers) + "\n")
+                files.write_json(file, numbers, indent=None)
     return [
         run.name
         for run in study.runs[scale]
@@ -187,7 +186,7 @@ def _to_train(study: Study, folder: Path, of: Training) -> tuple[int, ...]:
     trained_in: dict[int, str] = {}
     for seed in of.seeds:
         if (file := _file(folder, of.name, seed)).exists():
-            found = runs.read_json(file, needs=("run", "version"))
+            found = files.read_json(file, documents.MEASURED)
             if found["version"] == study.version and not configs.otherwise(of, {str(seed): found}):
                 trained_in[seed] = found["run"]
     lacking = set(of.seeds) - trained_in.keys()
@@ -196,14 +195,15 @@ def _to_train(study: Study, folder: Path, of: Training) -> tuple[int, ...]:
 
 
 def _trained_together(run: Path) -> set[int]:
-    file = runs.Folder(run).config
-    return {member["seed"] for member in runs.read_json(file)["members"]} if file.exists() else set()
+    folder = runs.Folder(run)
+    return {member["seed"] for member in folder.read_config().parts["members"]} if folder.config.exists() else set()
 
 
 def _measure_model(study: Study, training: Training, run: Run, i: int, scale: str, device: torch.device) -> Numbers:
     assert study.measure is not None, f"{study.name} trains models, so it must say how to measure one"
     alone = replace(training, seeds=(training.seeds[i],))  # so that a fresh network can be built beside it
-    told: dict[str, Any] = {"trained_on": runs.read_json(runs.Folder(run.path).environment)}  # it may be another device
+    folder = runs.Folder(run.path)
+    told: dict[str, Any] = {"trained_on": folder.read_json(folder.environment, documents.ENVIRONMENT)}
     if study.along is not None:
         kept = {step: load(run.path, i, device, step) for step in training.settings.keep}
         told["along"] = [{"step": step, **study.along(alone, kept[step], scale)} for step in kept]
@@ -236,7 +236,7 @@ def _measure(
 ) -> None:
     """The numbers of one model, unless they are on file already, of this very run."""
     file = _file(folder, of.name, seed)
-    known = runs.read_json(file, needs=("run", "version")) if file.exists() else {}
+    known = files.read_json(file, documents.MEASURED) if file.exists() else {}
     if (known.get("run"), known.get("version")) == (run, study.version):
         return
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -246,7 +246,7 @@ def _measure(
     told = {"run": run, "version": study.version, "seconds": seconds, "provenance": runs.provenance(device)}
     if isinstance(of, Training):
         told["config"] = configs.config(of)
-    runs.write_text(file, json.dumps(_joined(numbers, told)) + "\n")
+    files.write_json(file, _joined(numbers, told), indent=None)
 
 
 def _file(folder: Path, name: str, seed: int | str) -> Path:
@@ -258,11 +258,11 @@ def collect(study: Study, scale: str, folder: Path) -> None:
     measured: dict[str, dict[str, Numbers]] = {}
     for run, seed in ((each, seed) for each in study.runs[scale] for seed in each.seeds):
         if (file := _file(folder, run.name, seed)).exists():
-            found = runs.read_json(file, needs=("version", "provenance", "seconds"))
+            found = files.read_json(file, documents.MEASURED)
             if found["version"] == study.version:
                 measured.setdefault(run.name, {})[str(seed)] = shortened(found)
     results = {"study": study.name, "version": study.version, "scale": scale, "runs": measured}
-    runs.write_text(folder / RESULTS, json.dumps(judged(study, results), separators=(",", ":")) + "\n")
+    files.write_json(folder / RESULTS, judged(study, results), indent=None)
 
 
 def shortened(numbers: Any) -> Any:
@@ -287,28 +287,31 @@ def results_file(folder: Path) -> Path:
 
 def read(folder: Path) -> tuple[Study, dict[str, Any]]:
     """A study that was carried out, and its results, judged anew."""
-    results = runs.read_json(results_file(folder), needs=("study", "version", "scale", "runs"))
-    study = find(str(results.get("study")))
-    if results.get("version") != study.version:
-        again = f"algoscope study {study.name} --scale {results.get('scale')}"
-        raise runs.RunError(f"{folder} was measured by another version of the study: run {again}")
+    results = files.read_json(results_file(folder), documents.RESULTS)
+    study = find(results["study"])
+    if results["scale"] not in SCALES:
+        raise files.RunError(f"{results_file(folder)} is damaged: there is no scale {results['scale']!r}")
+    if results["version"] != study.version:
+        again = f"algoscope study {study.name} --scale {results['scale']}"
+        raise files.RunError(f"{folder} was measured by another version of the study: run {again}")
     return study, judged(study, results)
 
 
-def build_page(folder: Path) -> Path:
+def build_page(folder: Path, out: Path | None = None) -> Path:
     """The page of a study from its saved numbers, with a page for each model of which there is a verdict; claims are
-    judged anew.
+    judged anew. It is written beside the numbers, or to the folder `out`.
     """
     from algoscope.report.page import page, study_page
 
     study, results = read(folder)
+    out = out or folder
     pages = {}
     for label, numbers in labeled(results["runs"]).items():
         if "verdict" in numbers:
-            file = folder / f"{runs.slug(label)}.html"
+            file = out / f"{runs.slug(label)}.html"
             command = f"algoscope study {study.name} --scale {results['scale']}"
             known = {"title": label, "controls": runs.controls(), "command": command}
-            runs.write_text(file, page({**known, "provenance": numbers["provenance"], **numbers["verdict"]}))
+            files.write_text(file, page({**known, "provenance": numbers["provenance"], **numbers["verdict"]}))
             pages[label] = file.name
     entry, figures, planned = CATALOG[study.name], study.figures(results["runs"]), study.runs[results["scale"]]
     trained = [run for run in planned if isinstance(run, Training)]
@@ -324,8 +327,8 @@ def build_page(folder: Path) -> Path:
     }
     tables = [*study.tables(results["runs"]), *_trained(results["runs"])]
     sections = {"centerpiece": study.centerpiece, "tables": tables}
-    runs.write_text(folder / PAGE, study_page({**results, **told, **sections}, figures, pages))
-    return folder / PAGE
+    files.write_text(out / PAGE, study_page({**results, **told, **sections}, figures, pages))
+    return out / PAGE
 
 
 def _lacking(run: Training | Case, seeds: Numbers) -> str:

@@ -31,7 +31,9 @@ Graphs = Bool[Tensor, "*graphs nodes nodes"]
 
 @dataclass(frozen=True)
 class Connectivity(Task):
-    """x is the adjacency matrix with self-loops, y[i, j] is 1 where i and j are connected, and else 0.
+    """Which pairs of nodes of a graph are connected?
+
+    x is the adjacency matrix with self-loops, y[i, j] is 1 where i and j are connected, and else 0.
 
     `graphs`: "random" has each edge with `chance` (Erdős and Rényi 1959); "two chains" and "two cliques" are of `size`
     nodes each, by default half of all, and the other nodes are isolated; "paths" cuts a path through all nodes, at
@@ -43,16 +45,16 @@ class Connectivity(Task):
     ever drawn are graphs of this set: when as many are asked for as it has, the whole set in its order.
     """
 
-    nodes: int = 8
-    graphs: Literal["random", "two chains", "two cliques", "paths"] = "random"
-    chance: float = 0.2
-    size: int | None = None
-    parts: int = 4
-    smallest: int = 0
-    largest: int | None = None
-    beyond: float = 0.0
-    collection: int | None = None
-    collected: int = 0
+    nodes: int = 8  # of a graph
+    graphs: Literal["random", "two chains", "two cliques", "paths"] = "random"  # which distribution
+    chance: float = 0.2  # of an edge, in random graphs
+    size: int | None = None  # nodes of each chain or clique; by default half of all
+    parts: int = 4  # paths at most
+    smallest: int = 0  # diameter at least
+    largest: int | None = None  # diameter at most
+    beyond: float = 0.0  # share of graphs with a larger diameter
+    collection: int | None = None  # draw from a fixed set of so many graphs
+    collected: int = 0  # seed of that set
 
     answer = "chance"
     family = "graphs"

@@ -55,7 +55,9 @@ class Pairs(Task):
 
 @dataclass(frozen=True)
 class LinearRegression(Pairs):
-    """y = w·x + noise·ε with w ~ N(0, I) and x ~ N(0, Σ), one w per sequence; y of `targets` coordinates has as many w.
+    """In-context linear regression.
+
+    y = w·x + noise·ε with w ~ N(0, I) and x ~ N(0, Σ), one w per sequence; y of `targets` coordinates has as many w.
 
     `covariance` is Σ: "isotropic" is the identity; "ill-conditioned" has half of its eigenvalues (rounded down) at
     `condition` and the others at 1, in an eigenbasis drawn uniformly for each sequence; or a matrix. `rescale`
@@ -63,13 +65,14 @@ class LinearRegression(Pairs):
     diverges on ill-conditioned data.
     """
 
-    dim: int = 20
-    examples: int = 40
+    dim: int = 20  # size of x
+    examples: int = 40  # pairs (x, y) before the query
+    # of x
     covariance: Literal["isotropic", "ill-conditioned"] | Matrix | Sequence[Sequence[float]] | Tensor = "isotropic"
-    noise: float = 0.0
-    targets: int = 1
-    condition: float = 100.0
-    rescale: bool = False
+    noise: float = 0.0  # standard deviation of the noise in y
+    targets: int = 1  # coordinates of y
+    condition: float = 100.0  # condition number, where it is ill-conditioned
+    rescale: bool = False  # scale x so that E‖x‖² = dim
 
     def __post_init__(self) -> None:
         arguments.integer("dim", self.dim, 1)

@@ -78,19 +78,21 @@ def _power(representation: Representation) -> float:
 
 @dataclass(frozen=True)
 class RepresentationRegression(Pairs):
-    """y = A Φ(x) + noise·ε with x ~ N(0, I) and A ~ N(0, I), one A per sequence; Φ is the same for all.
+    """In-context linear regression on a representation that has to be learned.
+
+    y = A Φ(x) + noise·ε with x ~ N(0, I) and A ~ N(0, I), one A per sequence; Φ is the same for all.
 
     Φ has `depth` layers of `dim` units; `representation` is its seed. `represented` turns prompts into those of the
     linear regression that is left once Φ is known.
     """
 
-    dim: int = 20
-    examples: int = 40
-    depth: int = 3
-    noise: float = 0.0
-    targets: int = 1
-    slope: float = SLOPE
-    representation: int = 0
+    dim: int = 20  # size of x
+    examples: int = 40  # pairs (x, y) before the query
+    depth: int = 3  # layers of Φ
+    noise: float = 0.0  # standard deviation of the noise in y
+    targets: int = 1  # coordinates of y
+    slope: float = SLOPE  # of its leaky ReLU
+    representation: int = 0  # seed of Φ
 
     def __post_init__(self) -> None:
         _check(self)
@@ -131,7 +133,9 @@ class RepresentationRegression(Pairs):
 
 @dataclass(frozen=True)
 class AutoregressiveRepresentation(Task):
-    """A series x_{t+1} = A Φ(x_{t+1−order}, …, x_t) + noise·ε, with A of its own; Φ is the same for all.
+    """An autoregressive series on a representation that has to be learned.
+
+    x_{t+1} = A Φ(x_{t+1−order}, …, x_t) + noise·ε, with A of its own; Φ is the same for all.
 
     The series begins with x_1 ~ N(0, I); before that it is zero. Tokens are the x alone; each answers with the next. A
     recursion of this kind dies out or explodes, one A within few steps and another within many. So Φ is normalized, and
@@ -139,14 +143,14 @@ class AutoregressiveRepresentation(Task):
     and A scaled so that a step multiplies the size by that on average; up to .3 none explodes (docs/log.md).
     """
 
-    dim: int = 20
-    examples: int = 40
-    order: int = 3
-    depth: int = 3
-    noise: float = 1.0
-    gain: float | None = None
-    slope: float = SLOPE
-    representation: int = 0
+    dim: int = 20  # size of x
+    examples: int = 40  # steps of the series before the last
+    order: int = 3  # past values that the next one depends on
+    depth: int = 3  # layers of Φ
+    noise: float = 1.0  # standard deviation of the noise in x
+    gain: float | None = None  # how much a step multiplies the size; by default 1, by a norm
+    slope: float = SLOPE  # of its leaky ReLU
+    representation: int = 0  # seed of Φ
 
     def __post_init__(self) -> None:
         _check(self)

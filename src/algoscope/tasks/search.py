@@ -101,11 +101,14 @@ class Search(Task):
 
 @dataclass(frozen=True)
 class UniformSearch(Search):
-    """Points and queries are uniform in the cube from −1 to 1."""
+    """Nearest neighbors among uniform points.
 
-    size: int = 100
-    dim: int = 1
-    queries: int = 1
+    Points and queries are uniform in the cube from −1 to 1.
+    """
+
+    size: int = 100  # points of a set
+    dim: int = 1  # of a point
+    queries: int = 1  # of a set
 
     def __post_init__(self) -> None:
         self.check_sizes()
@@ -119,16 +122,18 @@ class UniformSearch(Search):
 
 @dataclass(frozen=True)
 class HardSearch(Search):
-    """Distances of all sizes, so that only the order tells where a query belongs; a query is a point plus N(0, 1).
+    """Nearest neighbors at distances of all sizes.
+
+    Only the order tells where a query belongs; a query is a point plus N(0, 1).
 
     A balanced binary tree in which a node at level k of L is a distance U(0, base^(L − k)) to the left or to the right
     of the one above it. Each coordinate has a tree of its own, whose nodes are the points in random order.
     """
 
-    size: int = 15
-    dim: int = 1
-    base: float = 7.0
-    queries: int = 1
+    size: int = 15  # points of a set
+    dim: int = 1  # of a point
+    base: float = 7.0  # ratio of the distances at two levels
+    queries: int = 1  # of a set
 
     def __post_init__(self) -> None:
         self.check_sizes()
@@ -168,12 +173,15 @@ class HardSearch(Search):
 
 @dataclass(frozen=True)
 class ZipfSearch(Search):
-    """Points are different integers of 1..universe, and queries are integers with chances ∝ i^−exponent."""
+    """Nearest neighbors of integers, some asked for often and some rarely.
 
-    size: int = 100
-    universe: int = 200
-    exponent: float = 1.2
-    queries: int = 1
+    Points are different integers of 1..universe, and queries are integers with chances ∝ i^−exponent.
+    """
+
+    size: int = 100  # points of a set
+    universe: int = 200  # largest integer
+    exponent: float = 1.2  # of the chances of queries
+    queries: int = 1  # of a set
 
     def __post_init__(self) -> None:
         self.check_sizes()
@@ -195,7 +203,9 @@ class ZipfSearch(Search):
 
 @dataclass(frozen=True)
 class NumberSearch(Search):
-    """Points are different numbers of 0..universe − 1, queries any of them; networks see pictures of them alone.
+    """Nearest neighbors of numbers that are seen as pictures.
+
+    Points are different numbers of 0..universe − 1, queries any of them; networks see pictures of them alone.
 
     A picture is `digits` handwritten digits side by side: those that ship with the project, or those of a `folder`
     with the files of MNIST, which a variable may name ("$MNIST"). Images of the `split` "test" are others than those of
@@ -203,13 +213,13 @@ class NumberSearch(Search):
     network.
     """
 
-    size: int = 50
-    universe: int = 200
-    queries: int = 1
-    digits: int = 3
-    folder: str | None = None
-    split: Literal["train", "test"] = "train"
-    shift: int = 0
+    size: int = 50  # points of a set
+    universe: int = 200  # numbers are below it
+    queries: int = 1  # of a set
+    digits: int = 3  # in a picture
+    folder: str | None = None  # of MNIST's files; by default digits that ship
+    split: Literal["train", "test"] = "train"  # which images
+    shift: int = 0  # pixels that an image is moved by at most
 
     def __post_init__(self) -> None:
         self.check_sizes()
@@ -231,12 +241,15 @@ class NumberSearch(Search):
 
 @dataclass(frozen=True)
 class SphereSearch(Search):
-    """Points are uniform on the unit sphere, and a query has inner product `correlation` with one of them."""
+    """Nearest neighbors on a sphere of many dimensions.
 
-    size: int = 100
-    dim: int = 30
-    correlation: float = 0.8
-    queries: int = 1
+    Points are uniform on the unit sphere, and a query has inner product `correlation` with one of them.
+    """
+
+    size: int = 100  # points of a set
+    dim: int = 30  # of a point
+    correlation: float = 0.8  # inner product of a query and its neighbor
+    queries: int = 1  # of a set
 
     def __post_init__(self) -> None:
         self.check_sizes()
@@ -256,17 +269,19 @@ class SphereSearch(Search):
 
 @dataclass(frozen=True)
 class VectorSearch(Search):
-    """Points and queries are different vectors of a file (.npy, .fvecs or the IDX format of MNIST).
+    """Nearest neighbors among the vectors of a file.
+
+    Points and queries are different vectors of a file (.npy, .fvecs or the IDX format of MNIST).
 
     `dim` reduces them to their first principal components, which are those of the file `basis`, by default the same
     file: a file of test vectors names that of the training vectors. They are divided by their root mean square norm.
     """
 
-    path: str
-    size: int = 100
-    dim: int = 100
-    queries: int = 1
-    basis: str | None = None
+    path: str  # file of vectors
+    size: int = 100  # points of a set
+    dim: int = 100  # principal components to keep
+    queries: int = 1  # of a set
+    basis: str | None = None  # file that the components come from; by default the same
 
     def __post_init__(self) -> None:
         self.check_sizes()

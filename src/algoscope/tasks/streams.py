@@ -86,12 +86,15 @@ class Stream(Task):
 
 @dataclass(frozen=True)
 class ZipfStream(Stream):
-    """Networks see items as one-hot vectors."""
+    """How often was an item of a stream seen before? Items are one-hot vectors.
 
-    universe: int = 1000
-    items: int = 100
-    exponent: float = 1.2
-    ranks: Literal["random", "fixed"] = "random"
+    Networks see items as one-hot vectors.
+    """
+
+    universe: int = 1000  # different items
+    items: int = 100  # in a stream
+    exponent: float = 1.2  # of the Zipf distribution
+    ranks: Literal["random", "fixed"] = "random"  # whether frequent items are the same in every stream
 
     def __post_init__(self) -> None:
         self.check()
@@ -104,21 +107,23 @@ class ZipfStream(Stream):
 
 @dataclass(frozen=True)
 class NumberStream(Stream):
-    """Networks see items as pictures of their numbers: `digits` handwritten digits, another image each time.
+    """How often was an item of a stream seen before? Items are pictures of numbers.
+
+    Networks see items as pictures of their numbers: `digits` handwritten digits, another image each time.
 
     They are those that ship with the project, or those of a `folder` with the files of MNIST, which a variable may name
     ("$MNIST"); images of the `split` "test" are others than those of "train", which are each moved by up to `shift`
     pixels.
     """
 
-    universe: int = 100
-    items: int = 100
-    exponent: float = 1.2
-    ranks: Literal["random", "fixed"] = "fixed"
-    digits: int = 3
-    folder: str | None = None
-    split: Literal["train", "test"] = "train"
-    shift: int = 0
+    universe: int = 100  # different items
+    items: int = 100  # in a stream
+    exponent: float = 1.2  # of the Zipf distribution
+    ranks: Literal["random", "fixed"] = "fixed"  # whether frequent items are the same in every stream
+    digits: int = 3  # in a picture
+    folder: str | None = None  # of MNIST's files; by default digits that ship
+    split: Literal["train", "test"] = "train"  # which images
+    shift: int = 0  # pixels that an image is moved by at most
 
     def __post_init__(self) -> None:
         self.check()

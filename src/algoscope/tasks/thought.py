@@ -19,16 +19,18 @@ from algoscope.trace import Prompts
 
 @dataclass(frozen=True)
 class ChainOfThought(Task):
-    """Chains x, s¹, …, s^L with s^l = leaky ReLU(W_l s^{l−1}) and x ~ N(0, I), of one network of `depth` L per prompt.
+    """Chain of thought: every state of a network, one after the other.
+
+    Chains x, s¹, …, s^L with s^l = leaky ReLU(W_l s^{l−1}) and x ~ N(0, I), of one network of `depth` L per prompt.
 
     A prompt holds `examples` + 1 chains. Every state but the last of a chain answers with the next one, so a prompt
     asks for L predictions a chain; x and y of prompts hold a state and the next. Weights keep the scale of a state.
     """
 
-    dim: int = 20
-    examples: int = 40
-    depth: int = 6
-    slope: float = SLOPE
+    dim: int = 20  # size of a state
+    examples: int = 40  # chains before the one asked about
+    depth: int = 6  # steps of a chain
+    slope: float = SLOPE  # of the leaky ReLU
 
     def __post_init__(self) -> None:
         arguments.integer("dim", self.dim, 1)

@@ -1,7 +1,6 @@
 """Vectors from files, reduced to their principal components."""
 
 import functools
-import gzip
 import io
 import zlib
 from pathlib import Path
@@ -11,8 +10,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from algoscope import files
 from algoscope.randomness import stream
 
+LARGEST = 2**31  # bytes of a file of vectors: MNIST's images have 47 million
 UNSIGNED_BYTES = 0x08  # how an IDX file says what its numbers are
 
 
@@ -47,7 +48,7 @@ def read(path: str) -> Float[Tensor, "vectors size"]:
         if found.dtype.kind not in "biuf":
             raise ValueError(f"its numbers are {found.dtype}")
         numbers = torch.from_numpy(found.astype(np.float64))
-    except (ValueError, IndexError, TypeError, EOFError) as problem:
+    except (ValueError, IndexError, TypeError, EOFError, MemoryError) as problem:
         raise ValueError(f"{path} must hold vectors as .npy, .fvecs or IDX: {problem}") from None
     if numbers.ndim < 2 or 0 in numbers.shape or not bool(numbers.isfinite().all()):
         raise ValueError(f"{path} must hold rows of finite numbers, got an array of shape {list(numbers.shape)}")
@@ -60,7 +61,7 @@ def contents(path: str) -> bytes:
     if not file.is_file():
         raise ValueError(f"path must be a file of vectors, got {path!r}")
     try:
-        return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        return files.content(file, LARGEST)
     except (OSError, EOFError, zlib.error) as problem:
         raise ValueError(f"{path} cannot be read: {problem}") from None
 

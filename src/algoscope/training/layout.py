@@ -47,15 +47,16 @@ class Layout:
         moved = {name: form for name, form in self.forms.items() if muon and name in inside and len(form.shape) == 2}
         self.muon = sum(_sizes(moved))  # how many numbers Muon moves
         self.matrices = [_count(moved[names[0]], len(names)) for names in _groups(moved)]
-        self.trained = self._trained(network)
+        self.size = sum(_sizes(self.forms))  # of a row
+        parts = ((name, part) for name, part in network.named_modules() if isinstance(part, Linear | Norm))
+        self.idle = {f"{name}.bias": part.idle for name, part in parts if part.idle is not None}
 
-    def _trained(self, network: nn.Module) -> Bool[Tensor, "parameters"]:
+    def trained(self) -> Bool[Tensor, "parameters"]:
         """Which numbers of a row training moves: all that can change an answer."""
-        row = torch.ones(1, sum(_sizes(self.forms)), dtype=torch.bool)
+        row = torch.ones(1, self.size, dtype=torch.bool)
         named = self.full(row)
-        for name, part in network.named_modules():
-            if isinstance(part, Linear | Norm) and part.idle is not None:
-                named[f"{name}.bias"][part.idle] = False
+        for name, part in self.idle.items():
+            named[name][part] = False
         return row[0]
 
     def defer(self, network: Network) -> None:

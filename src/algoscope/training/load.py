@@ -1,18 +1,21 @@
 """From a run folder back to what was trained."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from algoscope import runs
+from algoscope import arguments, documents, runs
 from algoscope.models import Model, Network
 from algoscope.tasks import Task
 from algoscope.training.layout import Layout
-from algoscope.training.settings import Curriculum, Member, Settings
+from algoscope.training.settings import Curriculum, Member, Settings, outline
+
+Record: TypeAlias = dict[str, int | float | None]  # a line of the metrics; None where a number is not finite
 
 
 def kinds() -> dict[str, type]:
@@ -34,66 +37,126 @@ class Configuration:
 
     @staticmethod
     def read(path: Path | str) -> "Configuration":
-        found = runs.read_json(runs.Folder(runs.located(path)).config)
-        missing = [name for name in ("model", "members", "settings") if name not in found]
-        if missing:
-            raise runs.RunError(f"the configuration in {path} lacks {', '.join(missing)}")
-        return Configuration(*(runs.revive(found[name], kinds()) for name in ("model", "members", "settings")))
+        """Of a run folder, or of a run that ships with the project, by its name."""
+        folder = _folder(path)
+        config = folder.read_config()
+        try:
+            found = Configuration(*(runs.revive(config.parts[name], kinds()) for name in runs.PARTS))
+            found.check(config.version)
+        except ValueError as problem:
+            raise runs.RunError(f"{folder.config} cannot be used: {problem}") from None
+        except RecursionError:
+            raise runs.RunError(f"{folder.config} is damaged: it is nested too deeply") from None
+        return found
+
+    def check(self, version: int | None) -> None:
+        """A document may name any class anywhere, and a class may build another network than it did then."""
+        parts: list[tuple[str, object, type]] = [("model", self.model, Model), ("settings", self.settings, Settings)]
+        parts += [("a member", member, Member) for member in self.members]
+        for name, part, kind in parts:
+            if not isinstance(part, kind):
+                raise ValueError(f"{name} must be a {kind.__name__}, got {type(part).__name__}")
+        if not self.members:
+            raise ValueError("it has no members")
+        if version not in (None, self.model.version):
+            now = f"{type(self.model).__name__} is at version {self.model.version}"
+            raise ValueError(f"it was trained with version {version} of its model, and {now}")
+
+    def of_member(self, member: int) -> Member:
+        """One of them, by its number."""
+        arguments.integer("member", member, 0)
+        if member >= len(self.members):
+            raise ValueError(f"member must be between 0 and {len(self.members) - 1}, got {member}")
+        return self.members[member]
 
 
 def load(path: Path | str, member: int = 0, device: torch.device | str = "cpu", step: int | None = None) -> Network:
     """The network of a finished run, in 32 bits; of a population, that of one member.
 
     With `step`, as it was after one of the steps that were kept, or at the last checkpoint: also where a run has not
-    finished, or was lost later. `path` is its folder, or the name of one that ships with the project:
+    finished, or diverged later. `path` is its folder, or the name of one that ships with the project:
     "icl-linear-regression".
     """
-    folder, found = runs.Folder(runs.located(path)), Configuration.read(path)
-    if not 0 <= member < len(found.members):
-        raise ValueError(f"member must be between 0 and {len(found.members) - 1}, got {member!r}")
-    task = found.members[member].task
-    network = found.model.build(task.inputs, task.outputs, task.length, torch.Generator())
-    stored = _final(folder, found) if step is None else _after(folder, found, step, network)
-    lost = stored.stopped[member]
-    if lost >= 0 and (step is None or lost < step):
-        raise runs.RunError(f"member {member} of {path} has not learned: its loss was not finite at step {lost}")
+    folder, found = _folder(path), Configuration.read(path)
+    task, chosen = found.of_member(member).task, arguments.device(device)
+    if step is not None:
+        arguments.integer("step", step, 0)
+    stored = _final(folder, found) if step is None else _after(folder, found, step)
+    diverged = stored.stopped[member]
+    if diverged >= 0 and (step is None or diverged < step):
+        raise runs.RunError(f"member {member} of {path} diverged at step {diverged} (loss is not finite)")
     own = {name: tensor[member] if len(found.members) > 1 else tensor for name, tensor in stored.tensors.items()}
-    for name, wanted in network.named_parameters():
-        if name not in own or own[name].shape != wanted.shape:
-            shape = f"is {list(own[name].shape)} instead of {list(wanted.shape)}" if name in own else "is missing"
-            raise runs.RunError(f"{stored.file} does not fit its configuration: {name} {shape}")
     if not all(bool(tensor.isfinite().all()) for tensor in own.values()):
-        raise runs.RunError(f"member {member} of {path} has not learned: its weights in {stored.file} are not finite")
+        raise runs.RunError(f"member {member} of {path} diverged: its weights in {stored.file} are not finite")
+    network = found.model.build(task.inputs, task.outputs, task.length, torch.Generator())
     network.load_state_dict(own, strict=False)  # buffers are not trained
-    return network.to(device).eval()
+    return network.to(chosen).eval()
+
+
+def verify(folder: runs.Folder) -> list[Record]:
+    """What a finished run ended with; a RunError if one of its files is damaged, or they do not fit together."""
+    found = Configuration.read(folder.path)
+    _final(folder, found)
+    return _summary(folder, found)
 
 
 class Stored(NamedTuple):
-    """Weights on a disk: of several members, with a leading axis; and at which step each was lost, or −1."""
+    """Weights on a disk: of several members, with a leading axis; and at which step each diverged, or −1."""
 
     file: Path
     tensors: dict[str, Tensor]
     stopped: Sequence[int]
 
 
+def _folder(path: Path | str) -> runs.Folder:
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"path must be a run folder or the name of a shipped model, got {path!r}")
+    return runs.Folder(runs.located(path))
+
+
 def _final(folder: runs.Folder, found: Configuration) -> Stored:
     if not folder.finished:
-        raise runs.RunError(f"{folder.path} is not finished: train with the same arguments again, and it goes on")
-    stopped = [record["stopped_at"] for record in runs.read_json(folder.summary, ["final"])["final"]]
-    if len(stopped) != len(found.members):
+        raise runs.RunError(f"{folder.path} is not finished: run the same training again, and it resumes")
+    stopped = [int(record["stopped_at"] or 0) for record in _summary(folder, found)]
+    tensors = folder.read_tensors(folder.model)
+    _check_shapes(folder.model, found, tensors)
+    return Stored(folder.model, tensors, stopped)
+
+
+def _summary(folder: runs.Folder, found: Configuration) -> list[Record]:
+    final = folder.read_json(folder.summary, documents.SUMMARY)["final"]
+    if len(final) != len(found.members):
         raise runs.RunError(f"{folder.summary} is damaged: it is not about {len(found.members)} members")
-    return Stored(folder.model, runs.read_tensors(folder.model)[0], stopped)
+    return final
 
 
-def _after(folder: runs.Folder, found: Configuration, step: int, network: Network) -> Stored:
+def _check_shapes(file: Path, found: Configuration, tensors: Mapping[str, Tensor]) -> None:
+    """Against a network that takes no memory: a configuration may describe one of any size."""
+    members = (len(found.members),) if len(found.members) > 1 else ()
+    try:
+        network = outline(found.model, found.of_member(0).task)
+    except (ValueError, RuntimeError) as problem:
+        raise runs.RunError(f"the configuration beside {file} cannot be used: {problem}") from None
+    for name, wanted in network.named_parameters():
+        shape = [*members, *wanted.shape]
+        if name not in tensors or list(tensors[name].shape) != shape:
+            has = f"is {list(tensors[name].shape)} instead of {shape}" if name in tensors else "is missing"
+            raise runs.RunError(f"{file} does not fit its configuration: {name} {has}")
+
+
+def _after(folder: runs.Folder, found: Configuration, step: int) -> Stored:
     """After a step that was kept, or at the last checkpoint."""
-    state = runs.read_tensors(folder.state)[0] if folder.state.exists() else {}
-    stopped, last = state["stopped_at"].tolist() if state else [-1] * len(found.members), int(state.get("step", -1))
+    state = folder.read_tensors(folder.state) if folder.state.exists() else {}
+    stopped = state["stopped_at"].tolist() if state else [-1] * len(found.members)
+    last = int(state["step"]) if state else -1
     if step in found.settings.keep and folder.kept(step).exists():
-        return Stored(folder.kept(step), runs.read_tensors(folder.kept(step))[0], stopped)
+        tensors = folder.read_tensors(folder.kept(step))
+        _check_shapes(folder.kept(step), found, tensors)
+        return Stored(folder.kept(step), tensors, stopped)
     if state and step == last:
-        layout, rows = Layout(network, False, False), state["parameters"]
-        if rows.shape != (len(found.members), len(layout.row(network))):
+        network, rows = outline(found.model, found.members[0].task), state["parameters"]
+        layout = Layout(network, False, False)
+        if rows.shape != (len(found.members), layout.size):
             raise runs.RunError(f"{folder.state} does not fit its configuration: parameters are {list(rows.shape)}")
         return Stored(folder.state, layout.full(rows), stopped)
     kept = [str(each) for each in found.settings.keep if folder.kept(each).exists()]

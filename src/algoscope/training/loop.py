@@ -1,35 +1,31 @@
 """Training, from a task and a model to a run folder.
 
-Told to stop (Ctrl-C, or SIGTERM, as a cluster sends it), it writes a checkpoint first and goes on from there the next
-time; killed, it goes on from the last checkpoint.
+Asked to stop (Ctrl-C, or SIGTERM, as a cluster sends it), it writes a checkpoint first and resumes there the next
+time; killed, it resumes from the last checkpoint.
 """
 
-import contextlib
-import functools
-import json
 import math
-import signal
 import sys
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from algoscope import arguments, runs
+from algoscope import arguments, documents, files, runs, stopping
 from algoscope.models import Model
 from algoscope.progress import Bar
+from algoscope.spelling import nearest
 from algoscope.tasks import Task
 from algoscope.training.engine import prepare
+from algoscope.training.load import Record, verify
 from algoscope.training.population import Population
-from algoscope.training.settings import Member, Settings, check_members
+from algoscope.training.settings import Curriculum, Member, Settings, check_members, check_memory
 
-Record = dict[str, int | float | None]  # a line of the metrics; None where a number is not finite
 Progress = Callable[[list[Record]], None]  # called with what was just logged, a record for each member
 
 
@@ -50,8 +46,7 @@ class Run:
 
     def learning(self, member: int = 0, most: int = 60) -> list[Record]:
         """How a member learned: lines of its metrics, at most so many and evenly spread, the last among them."""
-        lines = runs.Folder(self.path).metrics.read_text().splitlines()
-        own = [record for record in map(json.loads, lines) if record["member"] == member]
+        own = [record for record in runs.Folder(self.path).read_metrics() if record["member"] == member]
         every = math.ceil(len(own) / most)
         return own[(len(own) - 1) % every :: every]
 
@@ -73,6 +68,7 @@ def train(
     Other keywords are those of `Settings`. A finished run is not run again; an interrupted one goes on, bit for bit.
     `progress` shows a bar if it is True, or None and this is a terminal; or it is called with what was logged.
     """
+    _check_names(settings)
     lists = [v if isinstance(v, Sequence) and not isinstance(v, str) else [v] for v in (task, seed, learning_rate)]
     sizes = {len(entries) for entries in lists} - {1}
     if len(sizes) > 1 or 0 in sizes:
@@ -82,6 +78,16 @@ def train(
     count = max(sizes, default=1)
     members = [Member(*entry) for entry in zip(*(list(e) * (count // len(e)) for e in lists), strict=True)]
     return train_population(model, members, Settings(steps=steps, **settings), out, device, progress)
+
+
+def _check_names(settings: Iterable[str]) -> None:
+    """That they are settings; of other names the nearest are told."""
+    known = [field.name for field in fields(Settings)]
+    for name in settings:
+        if name in (field.name for field in fields(Curriculum)):
+            raise ValueError(f"{name} is part of the curriculum: curriculum=Curriculum({name}=…)")
+        if name not in known:
+            raise ValueError(f"train takes no {name!r}; settings are {', '.join(known)}{nearest(name, known)}")
 
 
 def train_population(
@@ -101,100 +107,88 @@ def train_population(
     config = {"model": runs.plain(model), "members": runs.plain(list(members)), "settings": runs.plain(settings)}
     kinds = f"{type(members[0].task).__name__} {type(model).__name__}"
     folder = runs.Folder(Path(out) / runs.identity(kinds, config))
-    with folder.writing():
+    check_memory(model, members, chosen)
+    with folder.writing(config, model.version) as writer:
+        clock = _Clock(writer)
         if not folder.finished:
-            clock = _Clock(folder)
             population = Population(model, members, settings, chosen)
-            runs.write_json(folder.config, config)
-            _check_device(folder, chosen)
-            _go_on(folder, population, prepare(population), clock, progress)
-        final, seconds = runs.read_json(folder.summary, ["final"])["final"], _Clock(folder).before
-    return Run(folder.path, final, seconds)
+            _check_device(writer, chosen)
+            _train_loop(writer, population, prepare(population), clock, progress)
+        try:
+            final = verify(folder)
+            folder.read_metrics()
+        except runs.RunError as problem:
+            again = f"delete {folder.summary} and run the same command: it resumes from the last checkpoint"
+            raise runs.RunError(f"{problem}; {again} (or delete {folder.path} to start again)") from None
+    return Run(folder.path, final, clock.total)
 
 
 class _Clock:
     """How long a run has taken, without its interruptions; in a file of its own: the others depend on no clock."""
 
-    def __init__(self, folder: runs.Folder) -> None:
-        self.file, self.began = folder.clock, time.monotonic()
-        self.before: float = runs.read_json(self.file, ["seconds"])["seconds"] if self.file.exists() else 0.0
+    def __init__(self, writer: runs.Writer) -> None:
+        self.writer, self.began, file = writer, time.monotonic(), writer.folder.clock
+        known = file.exists()
+        self.before: float = writer.folder.read_json(file, documents.CLOCK)["seconds"] if known else 0.0
+        self.total = self.before
 
     def write(self) -> None:
-        runs.write_json(self.file, {"seconds": round(self.before + time.monotonic() - self.began, 1)})
+        self.total = round(self.before + time.monotonic() - self.began, 1)
+        self.writer.json(self.writer.folder.clock, {"seconds": self.total})
 
 
-def _check_device(folder: runs.Folder, device: torch.device) -> None:
-    """Notes where a run begins; it goes on only where random numbers are made the same way, and says so where sums may
+def _check_device(writer: runs.Writer, device: torch.device) -> None:
+    """Notes where a run starts; it resumes only where random numbers are made the same way, and says so where sums may
     be rounded in another way.
     """
-    now = runs.provenance(device) | {"threads": torch.get_num_threads() if device.type == "cpu" else 0}
+    folder, now = writer.folder, runs.provenance(device)
+    threads = torch.get_num_threads() if device.type == "cpu" else 0
     if not folder.environment.exists():
-        runs.write_json(folder.environment, now)
-    then = runs.read_json(folder.environment, ["device"])
-    begun = str(then["device"]).partition(" ")[0]
-    if begun != device.type:
-        raise runs.RunError(f"{folder.path} was begun on {begun} and cannot go on on {device.type}")
+        writer.json(folder.environment, now | {"threads": threads})
+    then = folder.read_json(folder.environment, documents.ENVIRONMENT)
+    started = str(then["device"]).partition(" ")[0]
+    if started != device.type:
+        raise runs.RunError(f"{folder.path} started on {started}; cannot resume on {device.type}")
     other = [
-        f"{name} {then[name]}, now {now[name]}"
-        for name in ("torch", "threads")
-        if then.get(name, now[name]) != now[name]
+        f"{name} {then[name]}, now {new}"
+        for name, new in (("torch", now["torch"]), ("threads", threads))
+        if then.get(name, new) != new
     ]
     if other:
-        warnings.warn(f"{folder.path} was begun with {'; '.join(other)}: it may end with other bits", stacklevel=2)
+        warnings.warn(f"{folder.path} started with {'; '.join(other)}: it may end with other bits", stacklevel=2)
 
 
-def _go_on(
-    folder: runs.Folder,
+def _train_loop(
+    writer: runs.Writer,
     population: Population,
     advance: Callable[[], None],
     clock: _Clock,
     progress: Progress | bool | None,
 ) -> None:
     """The loop: steps, a look at the device every `log_every` of them, a checkpoint every `checkpoint_every`."""
-    settings = population.settings
-    _restore(folder, population)
+    settings, folder = population.settings, writer.folder
+    _restore(writer, population)
     done = int(population.state.step)
     show = progress if callable(progress) else _bar(settings.steps, done, progress)
-    with _listening() as stop_if_told:
+    with stopping.graceful_stop() as asked:
         for step in range(done + 1, settings.steps + 1):
             advance()
             if step % settings.log_every == 0 or step == settings.steps:
                 records = _look(population, step)
-                runs.append_text(folder.metrics, "".join(json.dumps(record) + "\n" for record in records))
+                writer.more_metrics(records)
                 show(records)
                 _stop_if_lost(population, folder)
             if step in settings.keep:
                 _stop_if_lost(population, folder)
-                runs.write_tensors(folder.kept(step), _named_weights(population))
+                writer.tensors(folder.kept(step), _named_weights(population))
             if step % settings.checkpoint_every == 0 or step == settings.steps:
-                _checkpoint(folder, population, clock)
-            stop_if_told(functools.partial(_checkpoint, folder, population, clock), f"{folder.path} after step {step}")
-    runs.write_tensors(folder.model, _named_weights(population))
-    runs.write_json(folder.summary, {"steps": settings.steps, "final": _look(population, settings.steps)})
-
-
-@contextlib.contextmanager
-def _listening() -> Iterator[Callable[[Callable[[], None], str], None]]:
-    """A function that does a last thing and stops the program, if it was told to stop; told twice, it stops at once."""
-    told: list[int] = []
-
-    def hear(number: int, _: object) -> None:
-        if told:
-            raise KeyboardInterrupt
-        told.append(number)
-
-    def stop_if_told(last: Callable[[], None], where: str) -> None:
-        if told:
-            last()
-            raise KeyboardInterrupt(where) if told[0] == signal.SIGINT else SystemExit(128 + told[0])
-
-    alone = threading.current_thread() is not threading.main_thread()  # only the main thread hears signals
-    before = {} if alone else {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop_if_told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+                _checkpoint(writer, population, clock)
+            if (number := asked()) is not None:
+                _checkpoint(writer, population, clock)
+                stopping.stop(number, f"{folder.path} after step {step}")
+    writer.tensors(folder.model, _named_weights(population))
+    ended = {"steps": settings.steps, "final": _look(population, settings.steps)}
+    writer.json(folder.summary, {**ended, "metrics": files.digest(folder.read_metrics())})
 
 
 def _bar(steps: int, done: int, wanted: bool | None) -> Progress:
@@ -248,25 +242,29 @@ def _stop_if_lost(population: Population, folder: runs.Folder) -> None:
     if all(step >= 0 for step in stopped):
         kept = "there is no checkpoint yet"
         if folder.state.exists():
-            good = int(runs.read_tensors(folder.state)[0]["step"])
+            good = int(folder.read_tensors(folder.state)["step"])
             kept = f"the last good checkpoint is {folder.state}: ag.load({str(folder.path)!r}, step={good})"
         advice = "lower learning_rate, or raise warmup"
-        raise Diverged(f"the loss was not finite at step {min(stopped)}: {advice}; {kept}")
+        raise Diverged(f"diverged at step {min(stopped)} (loss is not finite): {advice}; {kept}")
 
 
-def _checkpoint(folder: runs.Folder, population: Population, clock: _Clock) -> None:
-    _stop_if_lost(population, folder)
+def _checkpoint(writer: runs.Writer, population: Population, clock: _Clock) -> None:
+    _stop_if_lost(population, writer.folder)
     draws = {_generator(i): generator.get_state() for i, generator in enumerate(population.generators)}
-    runs.write_tensors(folder.state, {**population.state.tensors(), **draws})
+    writer.tensors(writer.folder.state, {**population.state.tensors(), **draws})
     clock.write()
 
 
-def _restore(folder: runs.Folder, population: Population) -> None:
+def _restore(writer: runs.Writer, population: Population) -> None:
     """Puts the population where the last checkpoint left it, and forgets the metrics after that."""
+    folder = writer.folder
     if not folder.state.exists():
-        runs.write_text(folder.metrics, "")
+        writer.metrics([])
         return
-    tensors, _ = runs.read_tensors(folder.state)
+    try:
+        tensors = folder.read_tensors(folder.state)
+    except runs.RunError as problem:
+        raise runs.RunError(f"{problem}; delete it to start again from step 0") from None
     draws = {_generator(i): generator.get_state() for i, generator in enumerate(population.generators)}
     for name, tensor in (population.state.tensors() | draws).items():
         if name not in tensors or tensors[name].shape != tensor.shape:
@@ -274,12 +272,8 @@ def _restore(folder: runs.Folder, population: Population) -> None:
     population.state.restore(tensors)
     for i, generator in enumerate(population.generators):
         generator.set_state(tensors[_generator(i)])
-    lines = folder.metrics.read_text().splitlines() if folder.metrics.exists() else []
-    try:
-        kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= int(population.state.step)]
-    except (json.JSONDecodeError, KeyError, TypeError):
-        raise runs.RunError(f"{folder.metrics} is damaged: it has a line that is no record") from None
-    runs.write_text(folder.metrics, "".join(line + "\n" for line in kept))
+    step = int(population.state.step)
+    writer.metrics([record for record in folder.read_metrics() if record["step"] <= step])
 
 
 def _generator(member: int) -> str:

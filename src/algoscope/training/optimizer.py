@@ -30,7 +30,7 @@ class Optimizer:
         steps = torch.arange(settings.steps, device=peak.device)
         corrections = [1 / (1 - beta ** (steps + 1).double()) for beta in settings.betas]
         self.factors = torch.stack([settings.rate(steps), *corrections], dim=1).to(settings.dtype)  # of each step
-        self.peak, self.trained = peak.to(settings.dtype), layout.trained.to(peak.device)
+        self.peak, self.trained = peak.to(settings.dtype), layout.trained().to(peak.device)
         self._update, self._move = update, move
 
     def compile(self) -> None:
@@ -83,7 +83,7 @@ def update(
     state.errors.index_copy_(0, slot, error[None])
     rate = torch.where(trains, rates, 0.0)[:, None]
     mean, square = state.first_moment[:, muon:] * corrections[0], state.second_moment * corrections[1]
-    step = gradient if settings.optimizer == "descent" else mean / (square.sqrt() + EPSILON)
+    step = gradient if settings.optimizer == "sgd" else mean / (square.sqrt() + EPSILON)
     move(state.parameters[:, muon:], step, rate, settings.weight_decay)
     ahead = torch.lerp(gradient[:, :muon], state.first_moment[:, :muon], beta1)
     return rate, ahead.bfloat16() if settings.precision == "bf16" else ahead

@@ -1,6 +1,7 @@
 """The dials of a training run, as values."""
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -10,12 +11,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.models import Model
+from algoscope.models import Model, Network
 from algoscope.tasks import Task
 
 PRECISIONS = ("auto", "bf16", "tf32", "fp32", "fp64")
 SCHEDULES = ("cosine", "constant")
-OPTIMIZERS = ("muon", "adamw", "descent")
+OPTIMIZERS = ("muon", "adamw", "sgd")
 LONGEST = 250  # steps between two rises of the curriculum, unless more are asked for
 
 
@@ -61,20 +62,20 @@ class Settings:
     The defaults train the networks of the papers in the fewest steps that we found (docs/log.md).
     """
 
-    steps: int
-    batch: int = 64
-    optimizer: Literal["muon", "adamw", "descent"] = "muon"  # descent: along the gradient, without moments
+    steps: int  # of training
+    batch: int = 64  # prompts of a step
+    optimizer: Literal["muon", "adamw", "sgd"] = "muon"  # sgd: plain, without momentum
     warmup: int | None = None  # steps of linear rise of the learning rate; None: a tenth of all, at most 500
-    schedule: Literal["cosine", "constant"] = "cosine"
+    schedule: Literal["cosine", "constant"] = "cosine"  # of the learning rate, after its rise
     clip: float = 1.0  # largest norm of a gradient
     weight_decay: float = 0.0  # of every parameter
     betas: tuple[float, float] = (0.95, 0.99)  # how much of the moments a step keeps
     precision: Literal["auto", "bf16", "tf32", "fp32", "fp64"] = "auto"  # bf16 on a GPU, fp32 on a CPU
     compile: bool | None = None  # many operations into few; None: on a GPU only, since it takes time to begin with
-    curriculum: Curriculum | None = Curriculum()  # of tasks that have easier prompts
+    curriculum: Curriculum | None = Curriculum()  # easier prompts first, on tasks that have them
     log_every: int = 100  # steps; the host looks at the device only then
-    checkpoint_every: int = 1000
-    keep: tuple[int, ...] = ()  # steps after which the weights are kept, to look back at
+    checkpoint_every: int = 1000  # steps; a run that is stopped or killed resumes there
+    keep: tuple[int, ...] = ()  # steps after which the weights are kept as well
 
     def __post_init__(self) -> None:
         arguments.integer("steps", self.steps, 1)
@@ -154,9 +155,44 @@ def check_members(members: Sequence[Member], model: Model) -> None:
         if model.family not in (None, member.task.family):
             kind = type(model).__name__
             raise ValueError(f"{kind} needs a task of the family {model.family!r}, got one of {member.task.family!r}")
-    forms = set()
-    for task in dict.fromkeys(member.task for member in members):
+    forms, tasks = set(), dict.fromkeys(member.task for member in members)
+    for task in tasks if len(tasks) > 1 else ():
         one = task.sample(1, seed=0)
         forms.add((type(task).__name__, task.length, task.inputs, task.outputs, *one.x.shape, *one.y.shape))
     if len(forms) > 1:
         raise ValueError(f"members must have tasks of one kind and shape, got {[member.task for member in members]}")
+
+
+def outline(model: Model, task: Task) -> Network:
+    """The network of a model for a task without its numbers: its parameters have shapes, and take no memory.
+
+    A model that cannot be built so, as it may need its numbers, is built whole.
+    """
+    sizes = task.inputs, task.outputs, task.length
+    try:
+        with torch.device("meta"):
+            return model.build(*sizes, torch.Generator())
+    except Exception as problem:
+        if "overflow" in f"{type(problem).__name__} {problem}".lower():
+            raise ValueError(f"{model} is too large: it has more parameters than can be counted") from None
+    return model.build(*sizes, torch.Generator())
+
+
+def check_memory(model: Model, members: Sequence[Member], device: torch.device) -> None:
+    """Refuses what cannot fit: weights, gradients and two moments of each parameter."""
+    have = memory(device)
+    parameters = len(members) * outline(model, members[0].task).parameter_count
+    need = 4 * 4 * parameters
+    if have is not None and need > have:
+        gib = f"{need / 2**30:.3g} GiB, and this {device.type} has {have / 2**30:.3g}"
+        raise ValueError(f"{parameters:.3g} parameters are too many: training them takes {gib}")
+
+
+def memory(device: torch.device) -> int | None:
+    """All that a device has, in bytes, where that is known."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None

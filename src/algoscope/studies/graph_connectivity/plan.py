@@ -37,7 +37,7 @@ def one_layer(
     """
     task = Connectivity(NODES, chance=chance, largest=limit, beyond=beyond, collection=graphs)
     settings = Settings(
-        steps=steps, batch=graphs, optimizer="descent", warmup=0, clip=1e9, precision="fp32", compile=False,
+        steps=steps, batch=graphs, optimizer="sgd", warmup=0, clip=1e9, precision="fp32", compile=False,
         keep=keep,
     )  # fmt: skip
     return Training(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 @functools.cache
 def rows(name: str) -> tuple[dict[str, str], ...]:
-    with (Path(__file__).parent / f"{name}.csv").open() as file:
+    with (Path(__file__).parent / f"{name}.csv").open(encoding="utf-8") as file:
         return tuple(csv.DictReader(file))
 
 

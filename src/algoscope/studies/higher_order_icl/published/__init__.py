@@ -16,7 +16,7 @@ from algoscope.studies.higher_order_icl.measures import TABLES
 @functools.cache
 def table_of(name: str) -> dict[tuple[int, int], float]:
     """By layer and step."""
-    with (Path(__file__).parent / f"{name}.csv").open() as file:
+    with (Path(__file__).parent / f"{name}.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     cells = ((row, column) for row in rows for column in row if column != "steps")
     return {(int(column.removeprefix("layer_")), int(row["steps"])): float(row[column]) for row, column in cells}

@@ -1,0 +1,12 @@
+"""The names that someone may have meant. This file imports nothing heavy."""
+
+import difflib
+from collections.abc import Iterable
+
+
+def nearest(value: object, known: Iterable[str]) -> str:
+    """The nearest names, as the end of a message: "; did you mean 'linear-regression'?"; nothing where none
+    is near."""
+    names = {name.lower(): name for name in known if isinstance(value, str)}
+    found = [names[near] for near in difflib.get_close_matches(str(value).lower(), names, n=2)]
+    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
