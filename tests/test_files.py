@@ -245,6 +245,52 @@ def test_a_folder_of_another_configuration_is_not_trained_on(folder, tmp_path):
         trained(tmp_path / "runs")
 
 
+@pytest.mark.parametrize("name", ["model", "state", "metrics"])
+def test_what_is_no_file_is_not_waited_for(folder, tmp_path, name):
+    """Of a pipe nobody writes to, reading would never end."""
+    file = getattr(folder, name)
+    file.unlink()
+    os.mkfifo(file)
+    if name == "metrics":
+        with pytest.raises(runs.RunError, match="is not a file"):
+            folder.read_metrics()
+    else:
+        refused(folder.path, "is not a file", step=20 if name == "state" else None)
+
+
+def test_metrics_that_are_gone_are_missed(folder, tmp_path):
+    folder.metrics.unlink()
+    with pytest.raises(runs.RunError, match=r"metrics.jsonl .* checksum"):
+        trained(tmp_path / "runs")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"step": None}, {"stopped_at": None}, {"parameters": None}, {"stopped_at": torch.zeros(0, dtype=torch.int64)},
+     {"step": torch.zeros(2, dtype=torch.int64)}, {"step": torch.tensor(float("nan"))},
+     {"parameters": torch.zeros(2, 3)}],
+)  # fmt: skip
+def test_a_checkpoint_with_other_tensors_is_refused(folder, change):
+    tensors, metadata = files.read_tensors(folder.state)
+    tensors = {name: part for name, part in (tensors | change).items() if part is not None}
+    files.write_tensors(folder.state, tensors, **metadata)
+    refused(folder.path, "does not fit its configuration", step=20)
+
+
+def test_weights_of_another_kind_are_refused(folder):
+    tensors, metadata = files.read_tensors(folder.model)
+    files.write_tensors(folder.model, {name: part.long() for name, part in tensors.items()}, **metadata)
+    refused(folder.path, "does not fit its configuration")
+
+
+@pytest.mark.parametrize(
+    "about", ["", "[]", "null", '{"sha256": 3}', '{"sha256": "x", "config": "\\ud800"}', "{" * 10**5]
+)
+def test_metadata_that_cannot_be_read_are_refused(folder, about):
+    folder.model.write_bytes(save(files.read_tensors(folder.model)[0], {"algoscope": about}))
+    refused(folder.path, "damaged", "no checksum")
+
+
 # Documents
 
 

@@ -22,6 +22,8 @@ from algoscope.tasks import Connectivity, LinearRegression, Task
 from algoscope.training import Curriculum
 
 TASK = LinearRegression(dim=2, examples=4)
+any_ag: Any = ag  # for calls that a type checker would refuse
+any_task: Any = TASK
 SMALL = {"batch": 4, "warmup": 2, "log_every": 5, "checkpoint_every": 5, "device": "cpu"}
 
 
@@ -375,7 +377,9 @@ def test_a_damaged_report_is_refused(run, capfd, tmp_path, monkeypatch, verdict)
     code, _, err = said(capfd, "report", "run")
     assert (code, err.count("\n")) == (2, 1)
     assert "checksum" in err
-    for broken in ({"stages": None}, {"matches": {"errors": {"Newton": {}}}}, {"laws": [1]}):
+    shorter = json.loads(json.dumps(whole["matches"]))
+    del shorter["errors"]["Newton"]["low"][1][3]  # of the right structure, but not of the right length
+    for broken in ({"stages": None}, {"matches": {"errors": {"Newton": {}}}}, {"laws": [1]}, {"matches": shorter}):
         content = {k: v for k, v in (whole | broken).items() if k != "sha256"}
         files.write_json(file, content)
         code, _, err = said(capfd, "report", "run")
@@ -441,10 +445,85 @@ def test_reports_of_shipped_results_are_written_to_a_folder_that_git_ignores(cap
 @pytest.mark.parametrize(
     "arguments",
     [
+        ["train", "linear-regression", "--steps", "5", "--device", "meta"],
+        ["train", "linear-regression", "--steps", "5", "--device", "hpu"],
+        ["train", "linear-regression", "--steps", "5", "--out", "\udcff"],
+        ["train", "vector-search", "--steps", "5", "--path", "zip.npy"],
+        ["train", "vector-search", "--steps", "5", "--path", "header.npy"],
+        ["report", "two\nlines"],
+        ["identify", "nul\0byte"],
+        ["study", "data-structures", "--known", "nowhere", "--scale", "smoke"],
+    ],
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_odd_input_is_told_in_one_line_and_leaves_nothing(capfd, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "zip.npy").write_bytes(b"PK\x03\x04")
+    np.save(tmp_path / "header.npy", np.zeros((3, 2)))
+    content = (tmp_path / "header.npy").read_bytes()
+    (tmp_path / "header.npy").write_bytes(content.replace(b"}", b"{"))
+    code, _, err = said(capfd, *arguments)
+    assert (code, err.count("\n")) == (2, 1), err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["header.npy", "zip.npy"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: any_ag.algorithms.Newton(steps=3).trace(3),
+        lambda: any_ag.algorithms.BinarySearch(lookups=3).trace("x"),
+        lambda: any_ag.algorithms.InterpolationSearch(low="a"),
+        lambda: any_ag.algorithms.SimHash(bits=2**31),
+        lambda: any_ag.algorithms.Newton(steps=int),
+        lambda: any_ag.algorithms.Newton(steps=np.arange(4.0)),
+        lambda: any_ag.algorithms.GradientDescent(steps=3, rate=10**400),
+        lambda: any_ag.algorithms.OnFeatures("x", TASK),
+        lambda: any_ag.controls.Planted("x", any_ag.algorithms.Newton(3)),
+        lambda: any_ag.controls.Planted(TASK, "x"),
+        lambda: any_ag.models.Transformer(sink="no"),
+        lambda: any_ag.tasks.LinearRegression(dim=np.zeros(3)),
+        lambda: any_ag.tasks.LinearRegression(dim=10**400),
+        lambda: any_ag.tasks.LinearRegression(noise=10**400),
+        lambda: any_task.sample(2, seed=0, device="vulkan"),
+        lambda: any_task.sample(2, seed=0).to("xpu"),
+        lambda: any_ag.Prompts(torch.ones(2, 3, 2, dtype=torch.int64), torch.ones(2, 3)),
+        lambda: any_ag.Prompts(torch.ones(2, 3, 2, dtype=torch.complex64), torch.ones(2, 3)),
+        lambda: any_ag.Prompts(torch.ones(2, 3, 2, device="meta"), torch.ones(2, 3)),
+        lambda: any_ag.Prompts(np.ones((2, 3, 2)), torch.ones(2, 3)),
+        lambda: any_ag.Trace("x", None, (1,), TASK.sample(2, 0)),
+        lambda: any_ag.Trace("x", torch.ones(1, 2, 5), (1,), 3),
+        lambda: any_ag.Trace("x", torch.ones(1, 2, 5), 1, TASK.sample(2, 0)),
+        lambda: any_ag.algorithms.Newton(3).trace(TASK.sample(2, 0)).select(1),
+        lambda: any_ag.algorithms.Newton(3).trace(TASK.sample(2, 0)).select([]),
+        lambda: any_ag.identify(Mine(), TASK, algorithms=5, stages=["layers"], prompts=30, fit_on=30),
+        lambda: any_ag.identify(Mine(), TASK, stages=["layers"], prompts=30, fit_on=30, confidence=1 - 1e-16),
+        lambda: any_ag.compare(*[any_ag.algorithms.Newton(3).trace(TASK.sample(2, 0))] * 2, resamples=10**9),
+        lambda: any_ag.train(TASK, any_ag.models.Transformer(), 10, out=None),
+        lambda: any_ag.load("a\0b"),
+        lambda: any_ag.training.Curriculum(interval=torch.ones(2, 2)),
+    ],
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_wrong_arguments_are_named_in_one_line(call):
+    with pytest.raises(ValueError, match=r"^\w+ must|^\w+ takes") as refusal:
+        call()
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
         ["train", "linear-regression", "--steps", "5", "--dim", "99999999999999999999"],
         ["train", "linear-regression", "--steps", "5", "--width", "1000000000"],
         ["train", "linear-regression", "--steps", "5", "--layers", "1000000000"],
         ["train", "linear-regression", "--steps", "5", "--mlp-ratio", "1e300"],
+        ["train", "linear-regression", "--steps", "5", "--batch", "99999999999999999999"],
+        ["train", "linear-regression", "--steps", "1000000007"],
+        ["train", "linear-regression", "--steps", "5", "--examples", "1000000", "--batch", "1000000"],
+        ["train", "chain-of-thought", "--steps", "5", "--depth", "2147483648"],
+        ["train", "uniform-search", "--steps", "5", "--dim", "2147483648"],
+        ["train", "number-search", "index", "--steps", "5", "--digits", "70"],
+        ["bench", "--members", "2147483648"],
         ["identify", "icl-linear-regression", "--prompts", "99999999999999999999"],
     ],
 )

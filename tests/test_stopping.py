@@ -81,6 +81,22 @@ def test_a_signal_while_modules_are_imported_ends_in_one_line(tmp_path, number):
     assert said.strip() == "algoscope: stopped"
 
 
+def test_a_signal_while_arguments_are_read_is_told_as_one(tmp_path):
+    """The parser of arguments ends in a SystemExit of its own where they are wrong."""
+    code = """
+import os, signal, algoscope.cli.train as train
+from algoscope import cli
+def slow(*given, **named):
+    os.kill(os.getpid(), signal.SIGTERM)
+import algoscope.tasks.regression as regression
+regression.LinearRegression.__post_init__ = slow
+cli.main(["train", "linear-regression", "--steps", "5"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert done.stderr.strip() == "algoscope: stopped"
+
+
 def study_with_workers(tmp_path: Path) -> tuple[subprocess.Popen[str], Path]:
     """Two runs of a study that take minutes, each in a process of its own, both in training."""
     names = ["transformer", "ill-conditioned"]

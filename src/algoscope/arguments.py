@@ -3,6 +3,8 @@
 import itertools
 import math
 import operator
+import os
+import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import SupportsIndex, TypeAlias
 
@@ -11,34 +13,72 @@ from torch import Tensor
 
 from algoscope.spelling import nearest
 
-MOST = 2**31 - 1  # of things that are counted one by one, such as prompts
+LARGEST = 2**63 - 1  # integer that a tensor holds
+MOST = 10**6  # of whatever a prompt, a batch or a network has several of
 Steps: TypeAlias = int | Sequence[int]  # an int K means 0..K, a list means just these steps
 
 
-def integer(name: str, value: object, minimum: int, maximum: int | None = None) -> None:
+def shown(value: object) -> str:
+    """A value in a message: in one line, and not too long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def integer(name: str, value: object, minimum: int, maximum: int = LARGEST) -> None:
     """Python's integers and those of numpy."""
-    if not isinstance(value, SupportsIndex) or isinstance(value, bool | Tensor) or operator.index(value) < minimum:
-        raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
-    if maximum is not None and operator.index(value) > maximum:
-        raise ValueError(f"{name} must be an integer <= {maximum}, got {value!r}")
+    found = _index(value)
+    if found is None or found < minimum:
+        raise ValueError(f"{name} must be an integer >= {minimum}, got {shown(value)}")
+    if found > maximum:
+        raise ValueError(f"{name} must be an integer <= {maximum}, got {shown(value)}")
+
+
+def size(name: str, value: object, minimum: int = 1) -> None:
+    """How many of something there are, each of which takes time and memory."""
+    integer(name, value, minimum, MOST)
+
+
+def _index(value: object) -> int | None:
+    """None if it is no integer; booleans and arrays are none."""
+    if not isinstance(value, SupportsIndex) or isinstance(value, bool | type | Tensor) or hasattr(value, "__len__"):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # as arrays of numpy say
+        return None
 
 
 def number(name: str, value: object, minimum: float = 0.0, *, strict: bool = False) -> None:
     allowed = f"a finite number {'>' if strict else '>='} {minimum:g}"
-    wrong = isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < minimum
-    if wrong or (strict and value == minimum):
-        raise ValueError(f"{name} must be {allowed}, got {value!r}")
+    real = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not minimum <= real <= sys.float_info.max or (strict and real == minimum):
+        raise ValueError(f"{name} must be {allowed}, got {shown(value)}")
+
+
+def less(low: object, high: object) -> None:
+    """That there is an interval between two numbers."""
+    for name, value in (("low", low), ("high", high)):
+        number(name, value, -sys.float_info.max)
+    if not low < high:  # pyright: ignore[reportOperatorIssue] - they are numbers
+        raise ValueError(f"low must be less than high, got {shown(low)} and {shown(high)}")
+
+
+def path(name: str, value: object) -> None:
+    """A path as a string or a Path, of characters that a file can have in its name."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or "\0" in text or text != text.encode(errors="replace").decode():
+        raise ValueError(f"{name} must be a path, got {shown(value)}")
 
 
 def boolean(name: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
 
 
 def choice(name: str, value: object, allowed: Collection[str], *, otherwise: str = "") -> None:
     if not isinstance(value, str) or value not in allowed:
         names = ", ".join(repr(option) for option in allowed) + (f" or {otherwise}" if otherwise else "")
-        raise ValueError(f"{name} must be one of {names}, got {value!r}{nearest(value, allowed)}")
+        raise ValueError(f"{name} must be one of {names}, got {shown(value)}{nearest(value, allowed)}")
 
 
 def number_or_choice(name: str, value: object, allowed: Collection[str]) -> None:
@@ -47,6 +87,19 @@ def number_or_choice(name: str, value: object, allowed: Collection[str]) -> None
         choice(name, value, allowed, otherwise="a positive number")
     else:
         number(name, value, strict=True)
+
+
+def real(name: str, value: object, *, whole: bool = False) -> None:
+    """A tensor of floating-point numbers, or of integers where they are allowed, that are finite and in memory."""
+    if not isinstance(value, Tensor):
+        raise ValueError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+    numbers = value.is_floating_point() or (whole and not value.is_complex())
+    if not numbers or value.device.type == "meta" or value.layout != torch.strided:
+        kind = (
+            f"{str(value.dtype).removeprefix('torch.')}, {str(value.layout).removeprefix('torch.')} on {value.device}"
+        )
+        raise ValueError(f"{name} must hold floating-point numbers, got {kind}")
+    finite(name, value)
 
 
 def finite(name: str, value: Tensor) -> None:
@@ -60,7 +113,7 @@ def matrix(name: str, value: object, dim: int, otherwise: str) -> Tensor:
     try:
         result = torch.as_tensor(value, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"{want}, got {value!r}") from None
+        raise ValueError(f"{want}, got {shown(value)}") from None
     if tuple(result.shape) != (dim, dim):
         raise ValueError(f"{want}, got shape {list(result.shape)}")
     finite(name, result)
@@ -73,24 +126,19 @@ def device(value: "torch.device | str | None") -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         found = torch.device(value)
-        torch.empty(0, device=found)
-    except (
-        RuntimeError,
-        AssertionError,
-        NotImplementedError,
-        TypeError,
-    ):  # torch raises any of these for what it was not built for
-        raise ValueError(f"device must be one that this machine has, such as 'cpu', got {str(value)!r}") from None
+        torch.empty(1, device=found).cpu()
+    except Exception:  # torch raises many kinds for what it was not built for
+        raise ValueError(f"device must be one that this machine has, such as 'cpu', got {shown(str(value))}") from None
     return found
 
 
 def steps(value: object) -> None:
     """An integer K for the steps 0..K, or a list of the steps to keep."""
-    listed = list(value) if isinstance(value, Iterable) else [value]
-    kept = [operator.index(k) for k in listed if isinstance(k, SupportsIndex) and not isinstance(k, bool)]
+    listed = list(value) if isinstance(value, Iterable) and not isinstance(value, type | Tensor) else [value]
+    kept = [found for found in map(_index, listed) if found is not None]
     rising = all(earlier < later for earlier, later in itertools.pairwise(kept))
     if not kept or len(kept) < len(listed) or kept[0] < 0 or not rising:
-        raise ValueError(f"steps must be an integer >= 0 or an increasing list of such integers, got {value!r}")
+        raise ValueError(f"steps must be an integer >= 0 or an increasing list of such integers, got {shown(value)}")
 
 
 def steps_to_keep(value: Steps) -> tuple[int, ...]:

@@ -38,8 +38,14 @@ class Planted:
     shuffled: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.task, LinearRegression):
+            raise ValueError(f"task must be a LinearRegression, got {arguments.shown(self.task)}")
+        if not isinstance(self.algorithm, Algorithm):
+            raise ValueError(f"algorithm must be one such as Newton(steps=24), got {arguments.shown(self.algorithm)}")
         arguments.number("noise", self.noise)
-        arguments.integer("width", self.width, 1)
+        arguments.size("width", self.width)
+        arguments.integer("seed", self.seed, 0)
+        arguments.boolean("shuffled", self.shuffled)
         if self.task.targets > 1:
             raise ValueError(f"task must have one target, got {self.task.targets}")
 

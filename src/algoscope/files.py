@@ -98,8 +98,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], **metadata: str) ->
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors and the metadata of a file, or a RunError if it is missing, damaged or foreign."""
-    if not path.exists():
-        raise RunError(f"there is no {path}")
+    if not path.is_file():
+        raise RunError(f"{path} is not a file" if path.exists() else f"there is no {path}")
     try:
         with safe_open(path, framework="pt") as file:
             found = dict(file.metadata() or {})
@@ -124,6 +124,18 @@ def _about(path: Path, text: str) -> dict[str, str]:
     if not isinstance(found, dict) or documents.problem(found, {str: str}):
         raise RunError(f"{path} is damaged: what it says about itself cannot be read")
     return found
+
+
+@contextlib.contextmanager
+def blamed(path: Path) -> Iterator[None]:
+    """For what reads a document whose details only it knows: where it stumbles, the document does not hold them."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as problem:
+        if isinstance(problem, RunError):
+            raise
+        reason = f"{type(problem).__name__}: {problem}"
+        raise RunError(f"{path} is damaged: it does not hold what is made of it ({reason})") from problem
 
 
 def digest(value: Mapping[str, Any] | Sequence[Any]) -> str:
@@ -199,5 +211,5 @@ def _checksum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str
         hashed.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
         hashed.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
     for name in sorted(metadata):
-        hashed.update(f"{name} {metadata[name]}".encode())
+        hashed.update(f"{name} {metadata[name]}".encode(errors="backslashreplace"))
     return hashed.hexdigest()

@@ -16,7 +16,7 @@ else, and the step is only the closest.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -107,7 +107,7 @@ class Instrument:
         progress: bool = False,
         others: Sequence[Algorithm] | None = None,
     ) -> None:
-        arguments.integer("prompts", prompts, 2, arguments.MOST)
+        arguments.integer("prompts", prompts, 2, 2**31)
         chosen = _checked(algorithms, task) if algorithms is not None else applicable(task)
         names = [algorithm.name for algorithm in chosen]
         if others is None:
@@ -289,8 +289,11 @@ def identify(
 
 
 def _checked(algorithms: Sequence[Algorithm], task: Task) -> list[Algorithm]:
-    if isinstance(algorithms, Algorithm) or not all(isinstance(each, Algorithm) for each in algorithms):
-        raise ValueError(f"algorithms must be a list of algorithms such as Newton(steps=24), got {algorithms!r}")
+    listed = isinstance(algorithms, Iterable) and not isinstance(algorithms, Algorithm)
+    algorithms = list(algorithms) if listed else []
+    if not listed or not all(isinstance(each, Algorithm) for each in algorithms):
+        got = arguments.shown(algorithms)
+        raise ValueError(f"algorithms must be a list of algorithms such as Newton(steps=24), got {got}")
     names = [algorithm.name for algorithm in algorithms]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"algorithms must be at least one, and different from each other, got {names}")

@@ -11,6 +11,7 @@ import operator
 import os
 import platform
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -30,6 +31,7 @@ from algoscope.spelling import nearest
 CONTROLS = Path(__file__).parents[2] / "results/controls/controls.json"  # in the repository; in a package beside us
 SHIPPED = Path(__file__).with_name("shipped")  # run folders that come with the project, in 16 bits
 OWNER = "config"  # the entry of a file that holds the hash of the configuration that it belongs to
+MOST_METRICS = 2**28  # bytes
 PARTS = ("model", "members", "settings")  # of a configuration
 
 
@@ -128,12 +130,12 @@ class Folder:
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """A record for each member and each look at it. The last line may be cut off, where a disk was full."""
-        if not self.metrics.exists():
-            return []
         try:
-            lines = self.metrics.read_text(encoding="utf-8").splitlines()
-            records = [json.loads(line) for line in lines if line.endswith("}")]
-        except (OSError, ValueError, RecursionError):
+            text = files.content(self.metrics, MOST_METRICS).decode() if self.metrics.exists() else ""
+            records = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+        except (OSError, ValueError, RecursionError) as problem:
+            if isinstance(problem, RunError):
+                raise
             raise RunError(f"{self.metrics} is damaged: it has a line that is no record") from None
         owner = records.pop(0)[OWNER] if records and isinstance(records[0], dict) and OWNER in records[0] else None
         if records or owner is not None:
@@ -158,19 +160,34 @@ class Folder:
 
         So is a folder that holds the run of another configuration.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        new = not self.path.exists()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise RunError(f"{self.path} cannot be made ({problem.strerror})") from None
         lock = filelock.FileLock(self.path / "lock", blocking=False, is_singleton=False)
         try:
             lock.acquire()
         except filelock.Timeout:
             raise RunError(f"{self.path} is being written by another process; wait for it or stop it") from None
+        except OSError as problem:
+            raise RunError(f"{self.path / 'lock'} cannot be held ({problem.strerror})") from None
         try:
             for unfinished in self.path.glob(f"{files.TEMPORARY}*"):  # of a writer that was killed
                 if not unfinished.name.startswith(f"{files.TEMPORARY}report"):  # which anyone may be writing
-                    unfinished.unlink(missing_ok=True)
+                    with contextlib.suppress(OSError):
+                        unfinished.unlink(missing_ok=True)
             yield Writer(self, Path(lock.lock_file), self._claimed(parts, version))
+        except BaseException:
+            if new and not self.has_progress():
+                shutil.rmtree(self.path, ignore_errors=True)
+            raise
         finally:
             lock.release()
+
+    def has_progress(self) -> bool:
+        """Whether anything was learned here: a record or a checkpoint."""
+        return self.state.exists() or (self.metrics.exists() and self.metrics.read_bytes().count(b"\n") > 1)
 
     def _claimed(self, parts: Mapping[str, Any], version: int) -> str:
         """The hash of the configuration, which is written unless it is here already."""

@@ -34,10 +34,8 @@ class Prompts:
     power: float | None = None  # None: the mean square of y itself
 
     def __post_init__(self) -> None:
-        for name, value in (("x", self.x), ("y", self.y)):
-            if not isinstance(value, Tensor):
-                raise ValueError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
-            arguments.finite(name, value)
+        arguments.real("x", self.x)
+        arguments.real("y", self.y, whole=True)
         if self.x.ndim != 3 or self.y.ndim not in (2, 3) or 0 in (*self.x.shape, *self.y.shape):
             shapes = f"x {list(self.x.shape)} and y {list(self.y.shape)}"
             raise ValueError(f"x must be [batch, points, dim] and y [batch, points] or [.., targets], got {shapes}")
@@ -83,11 +81,12 @@ class Prompts:
         return power
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "Prompts":
+        device = None if device is None else arguments.device(device)
         return replace(self, x=self.x.to(device=device, dtype=dtype), y=self.y.to(device=device, dtype=dtype))
 
     def same_as(self, other: "Prompts") -> bool:
-        if self is other:
-            return True
+        if self is other or not isinstance(other, Prompts):
+            return self is other
         pairs = ((self.x, other.x), (self.y, other.y))
         return all(a.shape == b.shape and torch.equal(a.cpu().double(), b.cpu().double()) for a, b in pairs)
 
@@ -110,6 +109,14 @@ class Trace:
     note: str = ""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.prompts, Prompts):
+            raise ValueError(f"prompts must be Prompts, such as task.sample gives, got {type(self.prompts).__name__}")
+        for name in ("values", "weights", "converged"):
+            value = getattr(self, name)
+            if not isinstance(value, Tensor) and (name == "values" or value is not None):
+                raise ValueError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+        if not isinstance(self.stages, tuple | list):
+            raise ValueError(f"stages must be a tuple of names, got {arguments.shown(self.stages)}")
         if tuple(self.values.shape[1:]) != tuple(self.prompts.y.shape):
             got, want = list(self.values.shape), list(self.prompts.y.shape)
             raise ValueError(f"values must be [stages, *{want}], one for each target of the prompts, got {got}")
@@ -153,6 +160,8 @@ class Trace:
 
     def select(self, stages: Sequence[Stage]) -> "Trace":
         """The same trace with only the named stages."""
+        if not isinstance(stages, tuple | list) or not stages:
+            raise ValueError(f"stages must be a list of at least one name, got {arguments.shown(stages)}")
         missing = [stage for stage in stages if stage not in self.stages]
         if missing:
             meant = nearest(missing[0], map(str, self.stages))

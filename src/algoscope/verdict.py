@@ -179,6 +179,7 @@ class Verdict:
         """Writes what the suffix says: .html the page, .json all numbers, .csv the table; .png, .svg and .pdf one
         `figure` of the page, by default the map of similarities. `facts` are shown on the page: "title", "command".
         """
+        arguments.path("path", path)
         path = Path(path)
         if path.suffix not in SUFFIXES:
             raise ValueError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")

@@ -72,7 +72,7 @@ def test_weights_kept_on_the_way_are_those_of_a_shorter_run(tmp_path):
     (tmp_path / "away").rename(runs.Folder(whole).state)
     edited(whole, layers=2)
     with pytest.raises(
-        runs.RunError, match=r"state.safetensors does not fit its configuration: parameters are .2, \d+."
+        runs.RunError, match=r"state.safetensors does not fit its configuration: parameters is .2, \d+. instead"
     ):
         ag.load(whole, step=10)
     with pytest.raises(ValueError, match="keep must name steps up to steps = 10, got 11"):

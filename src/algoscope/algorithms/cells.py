@@ -89,7 +89,7 @@ class SimHash(Cells):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        arguments.integer("bits", self.bits, 1)
+        arguments.integer("bits", self.bits, 1, 20)
 
     @property
     def cells(self) -> int:
@@ -116,7 +116,7 @@ class IterativeQuantization(Cells):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        arguments.integer("bits", self.bits, 1)
+        arguments.integer("bits", self.bits, 1, 20)
         if self.basis is not None:
             object.__setattr__(self, "basis", _rows("basis", self.basis, (None, self.bits)))
 
@@ -148,7 +148,7 @@ class KMeansCells(Cells):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        arguments.integer("count", self.count, 1)
+        arguments.size("count", self.count)
         if self.centers is not None:
             object.__setattr__(self, "centers", _rows("centers", self.centers, (self.count, None)))
 
@@ -177,9 +177,8 @@ class RangeCells(Cells):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        arguments.integer("count", self.count, 1)
-        if not self.low < self.high:
-            raise ValueError(f"low must be less than high, got {self.low!r} and {self.high!r}")
+        arguments.size("count", self.count)
+        arguments.less(self.low, self.high)
 
     @property
     def cells(self) -> int:
@@ -234,7 +233,10 @@ def code(products: Float[Tensor, "*shape bits"]) -> Int[Tensor, "*shape"]:
 
 def _rows(name: str, value: object, shape: tuple[int | None, int | None]) -> Rows:
     """Kept as nested tuples, so that algorithms compare and hash."""
-    rows = torch.as_tensor(value, dtype=torch.float64)
+    try:
+        rows = torch.as_tensor(value, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{name} must be a matrix, got {arguments.shown(value)}") from None
     if rows.ndim != 2 or any(want not in (None, got) for want, got in zip(shape, rows.shape, strict=True)):
         wanted = " x ".join("dim" if want is None else str(want) for want in shape)
         raise ValueError(f"{name} must be a matrix {wanted}, got shape {list(rows.shape)}")

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from jaxtyping import Float
 from torch import Tensor
 
+from algoscope import arguments
 from algoscope.algorithms.algorithm import Algorithm
 from algoscope.trace import Prompts, Trace
 
@@ -31,6 +32,13 @@ class OnFeatures(Algorithm):
     algorithm: Algorithm
     task: Reduction
     called: str = "features"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.algorithm, Algorithm):
+            raise ValueError(f"algorithm must be one such as Newton(steps=24), got {arguments.shown(self.algorithm)}")
+        if not hasattr(self.task, "problems"):
+            got = arguments.shown(self.task)
+            raise ValueError(f"task must be one on features, such as RepresentationRegression, got {got}")
 
     @property
     def name(self) -> str:

@@ -37,7 +37,7 @@ class Lookups(Algorithm):
 
     @final
     def trace(self, prompts: Prompts) -> Trace:
-        arguments.integer("lookups", self.lookups, 1)
+        arguments.size("lookups", self.lookups)
         count = prompts.before
         if count == 0 or prompts.y.ndim != 2:
             raise ValueError("prompts must be those of a search: points, and after them queries, which are asked about")
@@ -132,8 +132,7 @@ class InterpolationSearch(Lookups):
 
     def __post_init__(self) -> None:
         arguments.choice("place", self.place, PLACES)
-        if not self.low < self.high:
-            raise ValueError(f"low must be less than high, got {self.low!r} and {self.high!r}")
+        arguments.less(self.low, self.high)
 
     def reads(
         self, points: Float[Tensor, "batch points dim"], queries: Float[Tensor, "batch queries dim"]
@@ -164,7 +163,7 @@ class Treap(Lookups):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        arguments.integer("universe", self.universe, 1)
+        arguments.size("universe", self.universe)
         arguments.number("exponent", self.exponent)
         arguments.integer("seed", self.seed, 0)
 
@@ -232,9 +231,8 @@ class Buckets(Lookups):
     high: float = 1.0
 
     def __post_init__(self) -> None:
-        arguments.integer("buckets", self.buckets, 1)
-        if not self.low < self.high:
-            raise ValueError(f"low must be less than high, got {self.low!r} and {self.high!r}")
+        arguments.size("buckets", self.buckets)
+        arguments.less(self.low, self.high)
 
     def reads(
         self, points: Float[Tensor, "batch points dim"], queries: Float[Tensor, "batch queries dim"]

@@ -58,8 +58,8 @@ class Sketch(Algorithm):
 
     @final
     def check_sizes(self) -> None:
-        arguments.integer("cells", self.cells, 1)
-        arguments.integer("rows", self.rows, 1)
+        arguments.size("cells", self.cells)
+        arguments.size("rows", self.rows)
         arguments.integer("seed", self.seed, 0)
         if self.rows > self.cells:
             raise ValueError(f"rows must be at most cells = {self.cells}, got {self.rows}")

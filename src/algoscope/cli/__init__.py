@@ -7,8 +7,10 @@ Each command is a file of this folder with a function `run`. It is imported only
 import contextlib
 import importlib
 import io
+import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from algoscope import __version__, stopping
 from algoscope.spelling import nearest
@@ -32,22 +34,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         with contextlib.suppress(ValueError):
             sys.stdout.reconfigure(errors="replace")  # a verdict must not be lost for a dash that ASCII lacks
-    if not given or given[0] in ("-h", "--help"):
-        print(overview())
-    elif given[0] in ("-V", "--version"):
-        print(f"algoscope {__version__}")
-    else:
-        _run(given[0], given[1:])
-
-
-def _run(name: str, arguments: list[str]) -> None:
     try:
-        if name not in COMMANDS:
-            known = f"there are {', '.join(COMMANDS)}"
-            raise ValueError(f"there is no command {name!r}; {known}{nearest(name, COMMANDS)}")
-        command = importlib.import_module(f"algoscope.cli.{name}")
-        with stopping.unwinding():
-            command.run(arguments)
+        if not given or given[0] in ("-h", "--help"):
+            print(overview())
+        elif given[0] in ("-V", "--version"):
+            print(f"algoscope {__version__}")
+        else:
+            _run(given[0], given[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise SystemExit(128 + 13) from None
     except (ValueError, OSError) as problem:
         _fail(str(problem))
     except (MemoryError, OverflowError, RuntimeError) as problem:
@@ -60,8 +57,20 @@ def _run(name: str, arguments: list[str]) -> None:
         raise SystemExit(stop.code if isinstance(stop, stopping.Terminated) else 130) from None
 
 
-def _fail(problem: str) -> None:
-    print(f"algoscope: {problem}", file=sys.stderr)
+def _run(name: str, arguments: list[str]) -> None:
+    if name not in COMMANDS:
+        known = f"there are {', '.join(COMMANDS)}"
+        raise ValueError(f"there is no command {name!r}; {known}{nearest(name, COMMANDS)}")
+    command = importlib.import_module(f"algoscope.cli.{name}")
+    with stopping.unwinding():
+        command.run(arguments)
+
+
+def _fail(problem: str) -> NoReturn:
+    """In one line, whatever the names in it hold; and without the output that could not be written."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    print(f"algoscope: {' '.join(problem.split())}", file=sys.stderr)
     raise SystemExit(2) from None
 
 

@@ -40,7 +40,7 @@ def main(
     task, model, settings = preset.task, preset.model, replace(preset.settings, optimizer=optimizer, steps=10**6)
     checks.number("seconds", seconds, strict=True)
     for count in members:
-        checks.integer("members", count, 1)
+        checks.integer("members", count, 1, 10_000)
     network = model.build(task.inputs, task.outputs, task.length, stream("weights", 0))
     console, table = Console(), Table(title=f"{model.layers} layers of width {model.width}, batch {settings.batch}")
     for column in ("loop", "models", "model-steps/s", "times the usual", "compilation", "memory"):

@@ -14,6 +14,7 @@ import tyro
 from torch import Tensor
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
+from algoscope import stopping
 from algoscope.training import Curriculum
 
 REGISTRY = ConstructorRegistry()
@@ -31,7 +32,7 @@ def parse_and_call(main: Callable[..., None], prog: str, arguments: Sequence[str
             with REGISTRY:
                 call = tyro.cli(later, prog=prog, args=arguments, config=config)
         except SystemExit as end:
-            if not end.code:
+            if not end.code or isinstance(end, stopping.Terminated):
                 raise
             box = said.getvalue().split("\n", 1)[-1]  # without its title
             words = re.sub(r"[│╭╮╰╯─\s]+", " ", box.split("Argument helptext")[0].split("For full")[0])

@@ -64,7 +64,9 @@ def _study(
     with files.output_folder(folder):
         built = study.build_page(path, folder)
         if figure:
-            _save(found.figures(shown), folder / "figures" / (runs.slug(model) if model else ""))
+            with files.blamed(study.results_file(path)):
+                made = found.figures(shown)
+            _save(made, folder / "figures" / (runs.slug(model) if model else ""))
     return built
 
 
@@ -78,11 +80,12 @@ def _run(path: Path, out: Path | None, figure: bool, algorithm: str | None, memb
         record = files.read_json(file, documents.VERDICT)
         if algorithm is not None:
             choice("algorithm", algorithm, record["matches"]["errors"])
+        with files.blamed(file):
+            text, made = page(record), figures(record, algorithm or leading(record)) if figure else {}
         with files.output_folder(folder):
             pages.append(folder / f"{file.stem}.html")
-            files.write_text(pages[-1], page(record))
-            if figure:
-                _save(figures(record, algorithm or leading(record)), folder / file.stem.replace("report", "figures"))
+            files.write_text(pages[-1], text)
+            _save(made, folder / file.stem.replace("report", "figures"))
     return pages
 
 

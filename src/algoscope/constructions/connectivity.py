@@ -43,7 +43,7 @@ def beyond_reach(nodes: int, layers: int) -> Float[Tensor, "nodes nodes"]:
     The ends of the path are connected, and no network of so many layers whose weights are not negative, and which says
     nothing wrong elsewhere, can tell (Theorem 4.5).
     """
-    arguments.integer("layers", layers, 1)
+    arguments.integer("layers", layers, 1, 12)
     links = 3**layers + 1
     arguments.integer("nodes", nodes, links + 1)
     edges = torch.diag((torch.arange(nodes - 1) < links).double(), diagonal=1)

@@ -14,6 +14,7 @@ from algoscope.trace import Prompts, Stage, Trace
 
 Positions: TypeAlias = str | int
 VIEWS = ("all", "t<dim", "t>=dim")
+HIGHEST = 0.999  # confidence
 CELLS = 500  # that are resampled at once: as fast as many more, and of bounded memory
 
 
@@ -225,6 +226,8 @@ def confidence_between_0_and_1(confidence: float) -> None:
     arguments.number("confidence", confidence, strict=True)
     if confidence >= 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
+    if confidence > HIGHEST:
+        raise ValueError(f"confidence must be at most {HIGHEST}: tails that are thinner take too many resamples")
 
 
 def _check(a: Trace, b: Trace, confidence: float, resamples: int, seed: int) -> None:
@@ -236,5 +239,5 @@ def _check(a: Trace, b: Trace, confidence: float, resamples: int, seed: int) -> 
     if a.prompts.batch < 2:
         raise ValueError("a and b must hold at least 2 prompts: an interval needs a spread, got 1")
     confidence_between_0_and_1(confidence)
-    arguments.integer("resamples", resamples, 100)
+    arguments.integer("resamples", resamples, 100, arguments.MOST)
     arguments.integer("seed", seed, 0)

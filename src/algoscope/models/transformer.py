@@ -60,6 +60,7 @@ class Transformer(Model):
         if self.mlp_ratio and round(self.mlp_ratio * self.width) == 0:
             raise ValueError(f"mlp_ratio must be 0 or leave the MLP at least one unit, got {self.mlp_ratio!r}")
         arguments.choice("activation", self.activation, ACTIVATIONS)
+        arguments.boolean("sink", self.sink)
         arguments.choice("attention", self.attention, ATTENTIONS)
         if isinstance(self.mask, str):
             arguments.choice("mask", self.mask, MASKS, otherwise="a window of tokens")

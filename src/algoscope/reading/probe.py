@@ -213,7 +213,7 @@ def probe(
 
 def fitting_prompts(task: Task, fit_on: int, seed: int) -> Prompts:
     """Prompts for read-outs, which no comparison sees."""
-    arguments.integer("fit_on", fit_on, FEWEST, arguments.MOST)
+    arguments.integer("fit_on", fit_on, FEWEST, 2**31)
     return task.sample(fit_on, seed, purpose="read-out")
 
 

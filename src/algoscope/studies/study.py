@@ -111,6 +111,8 @@ def carry_out(
     for name in only:
         arguments.choice("only", name, [run.name for run in study.runs[scale]])
     folder = out / study.name / scale
+    if known is not None:
+        read(known)  # before anything is made
     folder.mkdir(parents=True, exist_ok=True)
     lacking = [run.name for run in study.runs[scale]] if known is None else take(study, scale, folder, known)
     wanted, failed = _possible(study, scale, only or lacking), list[str]()
@@ -260,9 +262,12 @@ def collect(study: Study, scale: str, folder: Path) -> None:
         if (file := _file(folder, run.name, seed)).exists():
             found = files.read_json(file, documents.MEASURED)
             if found["version"] == study.version:
-                measured.setdefault(run.name, {})[str(seed)] = shortened(found)
+                with files.blamed(file):
+                    measured.setdefault(run.name, {})[str(seed)] = shortened(found)
     results = {"study": study.name, "version": study.version, "scale": scale, "runs": measured}
-    files.write_json(folder / RESULTS, judged(study, results), indent=None)
+    with files.blamed(folder / "measured"):
+        results = judged(study, results)
+    files.write_json(folder / RESULTS, results, indent=None)
 
 
 def shortened(numbers: Any) -> Any:
@@ -294,17 +299,22 @@ def read(folder: Path) -> tuple[Study, dict[str, Any]]:
     if results["version"] != study.version:
         again = f"algoscope study {study.name} --scale {results['scale']}"
         raise files.RunError(f"{folder} was measured by another version of the study: run {again}")
-    return study, judged(study, results)
+    with files.blamed(results_file(folder)):
+        return study, judged(study, results)
 
 
 def build_page(folder: Path, out: Path | None = None) -> Path:
     """The page of a study from its saved numbers, with a page for each model of which there is a verdict; claims are
     judged anew. It is written beside the numbers, or to the folder `out`.
     """
+    study, results = read(folder)
+    with files.blamed(results_file(folder)):
+        return _write_pages(study, results, out or folder)
+
+
+def _write_pages(study: Study, results: Numbers, out: Path) -> Path:
     from algoscope.report.page import page, study_page
 
-    study, results = read(folder)
-    out = out or folder
     pages = {}
     for label, numbers in labeled(results["runs"]).items():
         if "verdict" in numbers:

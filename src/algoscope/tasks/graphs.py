@@ -61,21 +61,21 @@ class Connectivity(Task):
     gradual = False
 
     def __post_init__(self) -> None:
-        arguments.integer("nodes", self.nodes, 1)
+        arguments.size("nodes", self.nodes)
         arguments.choice("graphs", self.graphs, KINDS)
         for name in ("chance", "beyond"):
             arguments.number(name, getattr(self, name))
             if getattr(self, name) > 1:
                 raise ValueError(f"{name} must be between 0 and 1, got {getattr(self, name)!r}")
         if self.size is not None or self.graphs in ("two chains", "two cliques"):
-            arguments.integer("size", self.part, 1)
+            arguments.size("size", self.part)
             if 2 * self.part > self.nodes:
                 raise ValueError(f"size must be at most half of the nodes = {self.nodes}, got {self.part}")
-        arguments.integer("parts", self.parts, 1)
-        arguments.integer("smallest", self.smallest, 0)
+        arguments.size("parts", self.parts)
+        arguments.size("smallest", self.smallest, 0)
         arguments.integer("collected", self.collected, 0)
         if self.collection is not None:
-            arguments.integer("collection", self.collection, 1)
+            arguments.size("collection", self.collection)
         self._check_diameters()
 
     def _check_diameters(self) -> None:

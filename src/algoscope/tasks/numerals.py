@@ -38,9 +38,9 @@ def check(universe: int, digits: int, folder: str | None, split: str, shift: int
 
     A folder that is named by a variable, such as $MNIST, is looked at now only if that is set.
     """
-    arguments.integer("digits", digits, 1)
+    arguments.integer("digits", digits, 1, 18)
     arguments.choice("split", split, tuple(SPLITS))
-    arguments.integer("shift", shift, 0)
+    arguments.size("shift", shift, 0)
     if universe > 10**digits:
         raise ValueError(f"universe must be at most {10**digits}, as numbers have {digits} digits, got {universe}")
     if folder is None or "$" not in os.path.expandvars(folder):

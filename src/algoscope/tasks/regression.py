@@ -75,10 +75,10 @@ class LinearRegression(Pairs):
     rescale: bool = False  # scale x so that E‖x‖² = dim
 
     def __post_init__(self) -> None:
-        arguments.integer("dim", self.dim, 1)
-        arguments.integer("examples", self.examples, 0)
+        arguments.size("dim", self.dim)
+        arguments.size("examples", self.examples, 0)
         arguments.number("noise", self.noise)
-        arguments.integer("targets", self.targets, 1)
+        arguments.size("targets", self.targets)
         arguments.number("condition", self.condition, 1.0)
         arguments.boolean("rescale", self.rescale)
         if isinstance(self.covariance, str):

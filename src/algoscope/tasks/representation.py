@@ -96,7 +96,7 @@ class RepresentationRegression(Pairs):
 
     def __post_init__(self) -> None:
         _check(self)
-        arguments.integer("targets", self.targets, 1)
+        arguments.size("targets", self.targets)
 
     @property
     def features(self) -> Representation:
@@ -154,7 +154,7 @@ class AutoregressiveRepresentation(Task):
 
     def __post_init__(self) -> None:
         _check(self)
-        arguments.integer("order", self.order, 1)
+        arguments.size("order", self.order)
         if self.gain is not None:
             arguments.number("gain", self.gain, strict=True)
         if self.order > self.examples:
@@ -231,9 +231,9 @@ def _series_power(task: AutoregressiveRepresentation) -> float:
 
 
 def _check(task: RepresentationRegression | AutoregressiveRepresentation) -> None:
-    arguments.integer("dim", task.dim, 1)
-    arguments.integer("examples", task.examples, 0)
-    arguments.integer("depth", task.depth, 1)
+    arguments.size("dim", task.dim)
+    arguments.size("examples", task.examples, 0)
+    arguments.integer("depth", task.depth, 1, 10_000)
     arguments.number("noise", task.noise)
     arguments.number("slope", task.slope)
     arguments.integer("representation", task.representation, 0)

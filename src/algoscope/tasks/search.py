@@ -95,8 +95,8 @@ class Search(Task):
 
     @final
     def check_sizes(self) -> None:
-        arguments.integer("size", self.size, 1)
-        arguments.integer("queries", self.queries, 1)
+        arguments.size("size", self.size)
+        arguments.size("queries", self.queries)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class UniformSearch(Search):
 
     def __post_init__(self) -> None:
         self.check_sizes()
-        arguments.integer("dim", self.dim, 1)
+        arguments.size("dim", self.dim)
 
     def places(
         self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
@@ -137,7 +137,7 @@ class HardSearch(Search):
 
     def __post_init__(self) -> None:
         self.check_sizes()
-        arguments.integer("dim", self.dim, 1)
+        arguments.size("dim", self.dim)
         arguments.number("base", self.base, 1.0)
 
     @property
@@ -185,7 +185,7 @@ class ZipfSearch(Search):
 
     def __post_init__(self) -> None:
         self.check_sizes()
-        arguments.integer("universe", self.universe, 1)
+        arguments.size("universe", self.universe)
         arguments.number("exponent", self.exponent)
         if self.size > self.universe:
             raise ValueError(f"size must be at most universe = {self.universe}: they differ, got {self.size}")
@@ -223,7 +223,7 @@ class NumberSearch(Search):
 
     def __post_init__(self) -> None:
         self.check_sizes()
-        arguments.integer("universe", self.universe, 1)
+        arguments.size("universe", self.universe)
         if self.size > self.universe:
             raise ValueError(f"size must be at most universe = {self.universe}: they differ, got {self.size}")
         numerals.check(self.universe, self.digits, self.folder, self.split, self.shift)
@@ -253,7 +253,7 @@ class SphereSearch(Search):
 
     def __post_init__(self) -> None:
         self.check_sizes()
-        arguments.integer("dim", self.dim, 2)
+        arguments.size("dim", self.dim, 2)
         if not isinstance(self.correlation, int | float) or not -1 <= self.correlation <= 1:
             raise ValueError(f"correlation must be a number from -1 to 1, got {self.correlation!r}")
 
@@ -285,7 +285,7 @@ class VectorSearch(Search):
 
     def __post_init__(self) -> None:
         self.check_sizes()
-        arguments.integer("dim", self.dim, 1)
+        arguments.size("dim", self.dim)
         rows = len(self.vectors(torch.device("cpu"), torch.float64))
         if rows < self.length:
             raise ValueError(f"size and queries must be at most the {rows} vectors of {self.path}, got {self.length}")

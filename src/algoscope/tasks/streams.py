@@ -78,8 +78,8 @@ class Stream(Task):
 
     @final
     def check(self) -> None:
-        arguments.integer("universe", self.universe, 1)
-        arguments.integer("items", self.items, 1)
+        arguments.size("universe", self.universe)
+        arguments.size("items", self.items)
         arguments.number("exponent", self.exponent)
         arguments.choice("ranks", self.ranks, RANKS)
 

@@ -129,12 +129,13 @@ class Task(ABC):
         They are drawn in float64 on the CPU and then moved, so a seed names the same prompts on every device and, up to
         rounding, in every dtype. Keep float64 where algorithms are compared: rounding y to float32 is label noise.
         """
-        arguments.integer("batch", batch, 1, arguments.MOST)
+        arguments.integer("batch", batch, 1, 2**31)
         arguments.integer("seed", seed, 0)
         if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
             raise ValueError(f"dtype must be a floating-point type such as torch.float32, got {dtype!r}")
+        chosen = arguments.device(device)
         x, y = self.draw(batch, [stream(purpose, seed)])
-        return Prompts(x, y, float(self.noise), self.power).to(device, dtype)
+        return Prompts(x, y, float(self.noise), self.power).to(chosen, dtype)
 
 
 @functools.cache

@@ -33,9 +33,9 @@ class ChainOfThought(Task):
     slope: float = SLOPE  # of the leaky ReLU
 
     def __post_init__(self) -> None:
-        arguments.integer("dim", self.dim, 1)
-        arguments.integer("examples", self.examples, 0)
-        arguments.integer("depth", self.depth, 1)
+        arguments.size("dim", self.dim)
+        arguments.size("examples", self.examples, 0)
+        arguments.integer("depth", self.depth, 1, 10_000)
         arguments.number("slope", self.slope, strict=True)
 
     @property

@@ -48,8 +48,9 @@ def read(path: str) -> Float[Tensor, "vectors size"]:
         if found.dtype.kind not in "biuf":
             raise ValueError(f"its numbers are {found.dtype}")
         numbers = torch.from_numpy(found.astype(np.float64))
-    except (ValueError, IndexError, TypeError, EOFError, MemoryError) as problem:
-        raise ValueError(f"{path} must hold vectors as .npy, .fvecs or IDX: {problem}") from None
+    except Exception as problem:  # numpy raises many kinds for what is no array
+        reason = " ".join(str(problem).split())
+        raise ValueError(f"{path} must hold vectors as .npy, .fvecs or IDX: {reason}") from None
     if numbers.ndim < 2 or 0 in numbers.shape or not bool(numbers.isfinite().all()):
         raise ValueError(f"{path} must hold rows of finite numbers, got an array of shape {list(numbers.shape)}")
     return numbers.flatten(1)

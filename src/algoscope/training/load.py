@@ -1,6 +1,5 @@
 """From a run folder back to what was trained."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +96,10 @@ def verify(folder: runs.Folder) -> list[Record]:
     """What a finished run ended with; a RunError if one of its files is damaged, or they do not fit together."""
     found = Configuration.read(folder.path)
     _final(folder, found)
+    for step in found.settings.keep:
+        if folder.kept(step).exists():
+            _check_shapes(folder.kept(step), found, folder.read_tensors(folder.kept(step)))
+    folder.read_metrics()
     return _summary(folder, found)
 
 
@@ -109,8 +112,7 @@ class Stored(NamedTuple):
 
 
 def _folder(path: Path | str) -> runs.Folder:
-    if not isinstance(path, str | os.PathLike):
-        raise ValueError(f"path must be a run folder or the name of a shipped model, got {path!r}")
+    arguments.path("path", path)
     return runs.Folder(runs.located(path))
 
 
@@ -139,14 +141,26 @@ def _check_shapes(file: Path, found: Configuration, tensors: Mapping[str, Tensor
         raise runs.RunError(f"the configuration beside {file} cannot be used: {problem}") from None
     for name, wanted in network.named_parameters():
         shape = [*members, *wanted.shape]
-        if name not in tensors or list(tensors[name].shape) != shape:
+        if name not in tensors or list(tensors[name].shape) != shape or not tensors[name].is_floating_point():
             has = f"is {list(tensors[name].shape)} instead of {shape}" if name in tensors else "is missing"
             raise runs.RunError(f"{file} does not fit its configuration: {name} {has}")
 
 
+def _state(folder: runs.Folder, found: Configuration) -> dict[str, Tensor]:
+    """The last checkpoint."""
+    state, members = folder.read_tensors(folder.state), len(found.members)
+    size = Layout(outline(found.model, found.members[0].task), False, False).size
+    wanted = {"parameters": [members, size], "step": [], "stopped_at": [members]}
+    for name, shape in wanted.items():
+        has = list(state[name].shape) if name in state else "missing"
+        if has != shape or state[name].is_floating_point() != (name == "parameters"):
+            raise runs.RunError(f"{folder.state} does not fit its configuration: {name} is {has} instead of {shape}")
+    return state
+
+
 def _after(folder: runs.Folder, found: Configuration, step: int) -> Stored:
     """After a step that was kept, or at the last checkpoint."""
-    state = folder.read_tensors(folder.state) if folder.state.exists() else {}
+    state = _state(folder, found) if folder.state.exists() else {}
     stopped = state["stopped_at"].tolist() if state else [-1] * len(found.members)
     last = int(state["step"]) if state else -1
     if step in found.settings.keep and folder.kept(step).exists():
@@ -154,11 +168,8 @@ def _after(folder: runs.Folder, found: Configuration, step: int) -> Stored:
         _check_shapes(folder.kept(step), found, tensors)
         return Stored(folder.kept(step), tensors, stopped)
     if state and step == last:
-        network, rows = outline(found.model, found.members[0].task), state["parameters"]
-        layout = Layout(network, False, False)
-        if rows.shape != (len(found.members), layout.size):
-            raise runs.RunError(f"{folder.state} does not fit its configuration: parameters are {list(rows.shape)}")
-        return Stored(folder.state, layout.full(rows), stopped)
+        layout = Layout(outline(found.model, found.members[0].task), False, False)
+        return Stored(folder.state, layout.full(state["parameters"]), stopped)
     kept = [str(each) for each in found.settings.keep if folder.kept(each).exists()]
     known = " or ".join(filter(None, (", ".join(kept), f"{last} of the last checkpoint" if state else "")))
     raise ValueError(f"step must be one that was kept, {known or 'none'}, got {step!r}")

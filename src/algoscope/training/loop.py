@@ -46,6 +46,8 @@ class Run:
 
     def learning(self, member: int = 0, most: int = 60) -> list[Record]:
         """How a member learned: lines of its metrics, at most so many and evenly spread, the last among them."""
+        arguments.integer("member", member, 0, len(self.final) - 1)
+        arguments.integer("most", most, 1)
         own = [record for record in runs.Folder(self.path).read_metrics() if record["member"] == member]
         every = math.ceil(len(own) / most)
         return own[(len(own) - 1) % every :: every]
@@ -100,14 +102,15 @@ def train_population(
 ) -> Run:
     """Trains the members side by side, in one folder."""
     if not isinstance(model, Model):
-        raise ValueError(f"model must be one such as Transformer(layers=2), got {model!r}")
+        raise ValueError(f"model must be one such as Transformer(layers=2), got {arguments.shown(model)}")
+    arguments.path("out", out)
     check_members(members, model)
     chosen = arguments.device(device)
     settings = settings.on(chosen, members[0].task)
     config = {"model": runs.plain(model), "members": runs.plain(list(members)), "settings": runs.plain(settings)}
     kinds = f"{type(members[0].task).__name__} {type(model).__name__}"
     folder = runs.Folder(Path(out) / runs.identity(kinds, config))
-    check_memory(model, members, chosen)
+    check_memory(model, members, settings.batch, chosen)
     with folder.writing(config, model.version) as writer:
         clock = _Clock(writer)
         if not folder.finished:
@@ -116,7 +119,6 @@ def train_population(
             _train_loop(writer, population, prepare(population), clock, progress)
         try:
             final = verify(folder)
-            folder.read_metrics()
         except runs.RunError as problem:
             again = f"delete {folder.summary} and run the same command: it resumes from the last checkpoint"
             raise runs.RunError(f"{problem}; {again} (or delete {folder.path} to start again)") from None
@@ -267,7 +269,7 @@ def _restore(writer: runs.Writer, population: Population) -> None:
         raise runs.RunError(f"{problem}; delete it to start again from step 0") from None
     draws = {_generator(i): generator.get_state() for i, generator in enumerate(population.generators)}
     for name, tensor in (population.state.tensors() | draws).items():
-        if name not in tensors or tensors[name].shape != tensor.shape:
+        if name not in tensors or tensors[name].shape != tensor.shape or tensors[name].dtype != tensor.dtype:
             raise runs.RunError(f"{folder.state} does not fit its configuration: {name} is missing or of another shape")
     population.state.restore(tensors)
     for i, generator in enumerate(population.generators):

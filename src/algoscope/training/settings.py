@@ -17,6 +17,7 @@ from algoscope.tasks import Task
 PRECISIONS = ("auto", "bf16", "tf32", "fp32", "fp64")
 SCHEDULES = ("cosine", "constant")
 OPTIMIZERS = ("muon", "adamw", "sgd")
+LONGEST_RUN = 10**8  # steps: each has numbers of its own, such as its learning rate
 LONGEST = 250  # steps between two rises of the curriculum, unless more are asked for
 
 
@@ -78,8 +79,8 @@ class Settings:
     keep: tuple[int, ...] = ()  # steps after which the weights are kept as well
 
     def __post_init__(self) -> None:
-        arguments.integer("steps", self.steps, 1)
-        arguments.integer("batch", self.batch, 1)
+        arguments.integer("steps", self.steps, 1, LONGEST_RUN)
+        arguments.size("batch", self.batch)
         if self.warmup is not None:
             arguments.integer("warmup", self.warmup, 0)
             if self.warmup >= self.steps:
@@ -142,7 +143,7 @@ class Member:
 
     def __post_init__(self) -> None:
         if not isinstance(self.task, Task):
-            raise ValueError(f"task must be one such as LinearRegression(dim=5), got {self.task!r}")
+            raise ValueError(f"task must be one such as LinearRegression(dim=5), got {arguments.shown(self.task)}")
         arguments.integer("seed", self.seed, 0)
         arguments.number("learning_rate", self.learning_rate, strict=True)
 
@@ -178,14 +179,15 @@ def outline(model: Model, task: Task) -> Network:
     return model.build(*sizes, torch.Generator())
 
 
-def check_memory(model: Model, members: Sequence[Member], device: torch.device) -> None:
-    """Refuses what cannot fit: weights, gradients and two moments of each parameter."""
-    have = memory(device)
-    parameters = len(members) * outline(model, members[0].task).parameter_count
-    need = 4 * 4 * parameters
+def check_memory(model: Model, members: Sequence[Member], batch: int, device: torch.device) -> None:
+    """Refuses what cannot fit: weights, gradients and two moments of each parameter, and the tokens of a batch."""
+    have, task = memory(device), members[0].task
+    parameters = len(members) * outline(model, task).parameter_count
+    tokens = len(members) * batch * task.length * (task.inputs + task.outputs)
+    need = 4 * (4 * parameters + tokens)
     if have is not None and need > have:
         gib = f"{need / 2**30:.3g} GiB, and this {device.type} has {have / 2**30:.3g}"
-        raise ValueError(f"{parameters:.3g} parameters are too many: training them takes {gib}")
+        raise ValueError(f"too large: {parameters:.3g} parameters and {tokens:.3g} numbers a batch take {gib}")
 
 
 def memory(device: torch.device) -> int | None:
