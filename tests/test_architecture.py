@@ -39,7 +39,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "verdict": ({"matching", "report", "runs"}, CORE | {"pandas"}),  # where they are asked for, report and pandas
     "controls": ({"algorithms", "tasks"}, CORE),
     "instrument": ({"algorithms", "matching", "reading", "tasks", "verdict"}, CORE),
-    "report": (set(), {"altair", "vl_convert"}),
+    "report": (set(), {"altair", "jinja2", "vl_convert"}),
     "constructions": ({"models", "tasks"}, CORE),
     "spectrum": ({"algorithms", "matching"}, CORE),
     "studies": (

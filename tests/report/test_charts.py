@@ -100,5 +100,6 @@ def test_a_tall_figure_takes_the_width_of_the_page():
     one = {"x": 0.5, "low": 0.4, "high": 0.6, "series": "any"}
     made = {count: charts.dots([{"row": str(i), **one} for i in range(count)], "x", "", "") for count in (5, 40)}
     specs = {str(count): chart.to_dict() for count, chart in made.items()}
-    few, many = page._figures(specs, specs).split("</figure>")[:2]
+    parts = page._templates().get_template("parts.html").module
+    few, many = str(getattr(parts, "figures")(specs, specs, page.TALL)).split("</figure>")[:2]  # noqa: B009
     assert ("tall" in few, "tall" in many) == (False, True)

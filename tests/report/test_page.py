@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browsing import opened
@@ -92,3 +93,33 @@ def test_every_figure_is_fit_for_a_paper(record, tmp_path):
             assert written.read_bytes().startswith(magic[written.suffix])
     text = (tmp_path / "map-errors.svg").read_text()
     assert text.count('stroke="#d1495b" stroke-width="2"') == 4  # the best step of each stage is outlined
+
+
+HOSTILE = "<img src=x onerror='window.hacked=1'></script><!--<script>window.hacked=1</script>"
+
+
+def everywhere(value: Any, path: tuple[str, ...] = ()) -> Any:
+    """The same record with hostile text in place of every string, and beside every name that is free."""
+    if isinstance(value, dict):
+        free = path in (("laws",), ("errors_by_position",)) or (path[:1] == ("matches",) and len(path) == 2)
+        return {f"{name}{HOSTILE}" if free else name: everywhere(part, (*path, name)) for name, part in value.items()}
+    if isinstance(value, list):
+        return [everywhere(part, path) for part in value]
+    kept = path and path[-1] in ("law", "path", "none", "stage", "used", "name", "agreed")
+    return f"{value} {HOSTILE}" if isinstance(value, str) and not kept else value
+
+
+def test_a_hostile_file_neither_runs_a_script_nor_swallows_the_page(browser, record, tmp_path):
+    hostile = everywhere(record) | {"dim": HOSTILE, "examples": HOSTILE}
+    for stage in hostile["stages"]:
+        stage["agreed"] = [[f"{name}{HOSTILE}", step] for name, step in stage["agreed"]]
+    file = tmp_path / "report.html"
+    file.write_text(page(hostile), encoding="utf-8")
+    shown, heard = opened(browser, file, 1280, "light")
+    assert shown.evaluate("window.hacked") is None
+    assert shown.inner_text("h1").startswith(record["title"])
+    assert shown.inner_text("footer pre").startswith(record["command"])
+    assert [line for line in heard if "hacked" in line] == []
+    assert shown.locator("img").count() == 0
+    assert shown.locator("svg.marks").count() == shown.locator("figure:visible").count() > 0
+    shown.close()
