@@ -17,7 +17,7 @@ import torch
 from algoscope import algorithms, runs
 from algoscope.algorithms import Algorithm
 from algoscope.controls import Planted
-from algoscope.instrument import Instrument, applicable
+from algoscope.instrument import Instrument
 from algoscope.models import Transformer
 from algoscope.progress import Bar
 from algoscope.randomness import stream
@@ -175,7 +175,7 @@ def measured(cases: list[Case]) -> list[dict[str, Any]]:
     for k, case in enumerate(cases):
         key = (case.task, case.prompts, left_out(case))
         if key not in instruments:
-            known = [algorithm for algorithm in applicable(case.task) if type(algorithm).__name__ != left_out(case)]
+            known = [algorithm for algorithm in case.task.algorithms() if type(algorithm).__name__ != left_out(case)]
             instruments = {key: Instrument(case.task, known, PROMPTS, PROMPTS, case.prompts, others=known)}
         found.append(outcome(case, instruments[key]))
         bar.show(k + 1)

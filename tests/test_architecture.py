@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "algoscope"
 CORE = {"torch", "numpy", "safetensors", "jaxtyping"}
 SHARED = {"arguments", "progress", "randomness", "reachability", "trace"}  # every room may use these
-SHARED |= {"__version__", "documents", "files", "spelling", "stopping", "tables"}
+SHARED |= {"__version__", "contracts", "documents", "files", "spelling", "stopping", "tables"}
 
 # room: (rooms it may import, packages beside the standard library)
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
@@ -19,6 +19,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         set(),
     ),
     "arguments": (set(), CORE),
+    "contracts": (set(), CORE),
     "documents": (set(), set()),
     "files": (set(), CORE),
     "formats": (set(), set()),
@@ -29,7 +30,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "randomness": (set(), CORE),
     "reachability": (set(), CORE),
     "trace": (set(), CORE),
-    "tasks": (set(), CORE),
+    "tasks": ({"algorithms"}, CORE),
     "algorithms": (set(), CORE),
     "models": (set(), CORE | {"triton"}),
     "runs": ({"formats"}, CORE | {"filelock"}),

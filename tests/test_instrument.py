@@ -1,6 +1,6 @@
 """The instrument on models whose answer is known."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +14,13 @@ from algoscope.algorithms import (
     Newton,
     OnFeatures,
     OnlineGradientDescent,
+    OrdinaryLeastSquares,
     Ridge,
 )
 from algoscope.controls import Planted
-from algoscope.instrument import Instrument, applicable
+from algoscope.instrument import Instrument
 from algoscope.models import Transformer
+from algoscope.tasks import Connectivity, LinearRegression
 from algoscope.verdict import spans
 
 TASK = ag.tasks.LinearRegression(dim=5, examples=20)
@@ -71,7 +73,7 @@ def test_what_cannot_be_told_apart_is_a_tie(instrument):
 @pytest.mark.parametrize("algorithm", [Newton([1, 3, 5]), ConjugateGradients([1, 2, 3])])
 def test_what_is_not_on_the_list_is_not_claimed(algorithm):
     """The closest of the others is found, and said to be only that."""
-    others = [other for other in applicable(TASK) if type(other) is not type(algorithm)]
+    others = [other for other in TASK.algorithms() if type(other) is not type(algorithm)]
     instrument = Instrument(TASK, others, prompts=300, fit_on=300, others=others)
     verdict = instrument.identify(Planted(TASK, algorithm, 0.1), weights=False)
     assert all(found.errors for found in verdict.stages)
@@ -312,11 +314,40 @@ def test_wrong_use_is_named_in_one_line():
             ag.identify(planted, task)
 
 
+@dataclass(frozen=True)
+class Half(ag.Algorithm):
+    """Of someone else: half of what least squares predicts."""
+
+    def trace(self, prompts):
+        exact = OrdinaryLeastSquares().trace(prompts)
+        return replace(exact, name=self.name, values=exact.values / 2, weights=None, converged=None)
+
+
+@dataclass(frozen=True)
+class Mine(LinearRegression):
+    """A task of someone else, with an algorithm of theirs."""
+
+    def algorithms(self):
+        return [Half(), Newton(steps=3)]
+
+
+def test_a_task_names_the_algorithms_that_its_models_are_compared_with():
+    task = Mine(dim=3, examples=8)
+    verdict = ag.identify(Planted(task, Half()), task, prompts=100, fit_on=100, weights=False)
+    assert list(verdict.traces) == ["Half", "Newton"]
+    assert verdict.stages[0].steps("Half")
+
+
+def test_a_task_that_names_none_must_be_given_some():
+    with pytest.raises(ValueError, match="algorithms must be given: Connectivity names none"):
+        Instrument(Connectivity(nodes=4), prompts=10, fit_on=10)
+
+
 def test_applicable_algorithms_are_all_different():
     for task in (TASK, NOISY):
-        names = [algorithm.name for algorithm in applicable(task)]
+        names = [algorithm.name for algorithm in task.algorithms()]
         assert len(set(names)) == len(names)
-    assert "Ridge" not in {algorithm.name for algorithm in applicable(TASK)}
+    assert "Ridge" not in {algorithm.name for algorithm in TASK.algorithms()}
 
 
 def test_the_measured_rates_of_the_instrument_hold_what_is_promised():

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from algoscope import algorithms, constructions, controls, matching, models, reading, tasks, training
+    from algoscope.contracts import Algorithm, Task
     from algoscope.instrument import identify
     from algoscope.matching import compare
     from algoscope.reading import predict, probe
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from algoscope.training import load, train
 
 _HOME = {
+    "Algorithm": "contracts",
     "Prompts": "trace",
+    "Task": "contracts",
     "Trace": "trace",
     "compare": "matching",
     "identify": "instrument",
@@ -28,7 +31,9 @@ _HOME = {
 }  # where a public name that is not a room lives
 
 __all__ = [
+    "Algorithm",
     "Prompts",
+    "Task",
     "Trace",
     "algorithms",
     "compare",

@@ -34,58 +34,20 @@ from algoscope.progress import Bar
 from algoscope.reading.induced import induced_weights, queries_for
 from algoscope.reading.probe import Calibration, Columns, Read, Reading, chunks, fit, fitting_prompts, nobody
 from algoscope.reading.states import Show, open_model
-from algoscope.tasks import (
-    AutoregressiveRepresentation,
-    ChainOfThought,
-    LinearRegression,
-    RepresentationRegression,
-    Task,
-)
+from algoscope.tasks import Task
 from algoscope.trace import Prompts, Stage, Trace
 from algoscope.verdict import StageVerdict, Verdict
 
-GRID = (*range(24), *(round(2 ** (k / 2)) for k in range(10, 25)))  # of slow methods: two steps an octave, to 4,096
-SHORT = tuple(step for step in GRID if step <= 256)
 CONVERGED = 1e-4  # normalized squared distance from a closed form at which a method counts as that: 1% of the targets
 RESAMPLES, ENOUGH = 1000, 5  # at least, and so many in each tail of an interval
 ROUNDING = 1e-12  # share of the square of a stage that a step may miss, and it is the same: six digits, as in float32
 LARGEST = 1e6  # a step whose values are larger than this, in units of the targets', has diverged
 QUERIES, FEWEST_WEIGHED = 2000, 12  # prompts with other queries to ask for weights, and prompts to weigh at least
-REDUCED = (RepresentationRegression, AutoregressiveRepresentation, ChainOfThought)  # to regressions
 FIRST = 1  # position from which on predictions are compared
 OTHERWISE = {  # families of tasks whose models are read otherwise than by the states of their stages
     "search": "is known by what it looks up: see reading.lookups, and algoscope study data-structures",
     "streams": "is known by its cells: see algoscope study data-structures",
 }
-
-
-def applicable(task: Task) -> list[Algorithm]:
-    """The algorithms that a model of this task may have learned; on features that it must learn, also on these."""
-    if isinstance(task, LinearRegression):
-        return _regressions(task.dim, task.noise)
-    if isinstance(task, REDUCED):
-        known_ones = _regressions(task.dim, task.noise)
-        on_features: list[Algorithm] = [known.OnFeatures(each, task) for each in known_ones]
-        return [*on_features, *(known_ones if isinstance(task, RepresentationRegression) else [])]
-    raise ValueError(f"algorithms must be given: none are known for the task {type(task).__name__}")
-
-
-def _regressions(dim: int, noise: float) -> list[Algorithm]:
-    found: list[Algorithm] = [
-        known.Newton(steps=24),
-        known.ConjugateGradients(steps=dim),
-        known.GradientDescent(GRID),
-        known.GradientDescent(GRID, rate="best"),
-        known.HeavyBall(SHORT),
-        known.Chebyshev(SHORT),
-        known.GradientDescentPlusPlus(steps=12),
-        known.OnlineGradientDescent(),
-        known.OrdinaryLeastSquares(),
-    ]
-    if noise:
-        ridge = round(noise**2, 12)  # named in the verdict
-        found += [known.Ridge(), known.Newton(steps=24, ridge=ridge), known.ConjugateGradients(dim, ridge=ridge)]
-    return found
 
 
 class Instrument:
@@ -108,10 +70,10 @@ class Instrument:
         others: Sequence[Algorithm] | None = None,
     ) -> None:
         arguments.integer("prompts", prompts, 2, 2**31)
-        chosen = _checked(algorithms, task) if algorithms is not None else applicable(task)
+        chosen = _checked(task.algorithms() if algorithms is None else algorithms, task)
         names = [algorithm.name for algorithm in chosen]
         if others is None:
-            others = applicable(task) if isinstance(task, (LinearRegression, *REDUCED)) else []
+            others = task.algorithms()
         mixed = [*chosen, *(other for other in others if other.name not in names)]
         self.task, self.seed, self.positions, self.algorithms = task, seed, positions, chosen
         self.fitting, self.sample = fitting_prompts(task, fit_on, seed), task.sample(prompts, seed)
@@ -295,6 +257,8 @@ def _checked(algorithms: Sequence[Algorithm], task: Task) -> list[Algorithm]:
         got = arguments.shown(algorithms)
         raise ValueError(f"algorithms must be a list of algorithms such as Newton(steps=24), got {got}")
     names = [algorithm.name for algorithm in algorithms]
+    if not names and not task.algorithms():
+        raise ValueError(f"algorithms must be given: {type(task).__name__} names none (Task.algorithms)")
     if not names or len(set(names)) < len(names):
         raise ValueError(f"algorithms must be at least one, and different from each other, got {names}")
     others = [algorithm.name for algorithm in algorithms if algorithm.family != task.family]

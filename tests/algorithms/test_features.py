@@ -6,7 +6,6 @@ import torch
 
 import algoscope as ag
 from algoscope.algorithms import GradientDescent, OnFeatures, OrdinaryLeastSquares
-from algoscope.instrument import applicable
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, RepresentationRegression
 
 
@@ -41,9 +40,9 @@ def test_least_squares_on_a_chain_of_thought_finds_every_state_that_it_can():
 
 
 def test_what_may_have_been_learned_includes_both():
-    names = [algorithm.name for algorithm in applicable(RepresentationRegression(dim=3, examples=4))]
+    names = [algorithm.name for algorithm in RepresentationRegression(dim=3, examples=4).algorithms()]
     assert {"Newton", "Newton on features"} <= set(names)
-    names = [algorithm.name for algorithm in applicable(ChainOfThought(dim=3, examples=4))]
+    names = [algorithm.name for algorithm in ChainOfThought(dim=3, examples=4).algorithms()]
     assert all(name.endswith("on features") for name in names)
 
 

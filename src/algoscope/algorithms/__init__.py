@@ -1,6 +1,5 @@
 """What people wrote: each algorithm returns its whole trace, every step at every prefix, batched and in float64."""
 
-from algoscope.algorithms.algorithm import Algorithm
 from algoscope.algorithms.cells import IterativeQuantization, KMeansCells, RangeCells, SimHash
 from algoscope.algorithms.components import AllConnected, Degree, Hops, LabelPropagation, Squaring, Tripling
 from algoscope.algorithms.conjugate import ConjugateGradients
@@ -12,6 +11,7 @@ from algoscope.algorithms.newton import Newton
 from algoscope.algorithms.online import OnlineGradientDescent
 from algoscope.algorithms.search import BinarySearch, Buckets, InterpolationSearch, KDTree, Treap
 from algoscope.algorithms.sketches import CountMin, CountSketch
+from algoscope.contracts import Algorithm
 
 __all__ = [
     "Algorithm",

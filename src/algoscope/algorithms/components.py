@@ -12,8 +12,8 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from algoscope import arguments, reachability
-from algoscope.algorithms.algorithm import Algorithm
 from algoscope.arguments import Steps
+from algoscope.contracts import Algorithm
 from algoscope.trace import Prompts, Trace
 
 Relation = Bool[Tensor, "batch nodes nodes"]

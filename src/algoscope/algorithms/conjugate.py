@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.algorithms.algorithm import Algorithm
 from algoscope.algorithms.least_squares import LeastSquares
+from algoscope.contracts import Algorithm
 from algoscope.trace import Prompts, Trace
 
 FLOOR = 1e-15  # a residual this small, relative to the first, is rounding

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 
 from algoscope import arguments
-from algoscope.algorithms.algorithm import Algorithm
 from algoscope.algorithms.least_squares import LeastSquares, weights_trace
+from algoscope.contracts import Algorithm
 from algoscope.trace import Prompts, Trace
 
 

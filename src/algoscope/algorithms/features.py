@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.algorithms.algorithm import Algorithm
+from algoscope.contracts import Algorithm
 from algoscope.trace import Prompts, Trace
 
 

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.algorithms.algorithm import Algorithm
 from algoscope.algorithms.least_squares import LeastSquares, prefixes
 from algoscope.algorithms.powers import power_of_one_minus
+from algoscope.contracts import Algorithm
 from algoscope.randomness import stream
 from algoscope.trace import Prompts, Trace
 

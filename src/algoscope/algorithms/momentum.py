@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 
 from algoscope import arguments
-from algoscope.algorithms.algorithm import Algorithm
 from algoscope.algorithms.least_squares import LeastSquares
 from algoscope.algorithms.powers import chebyshev_first, chebyshev_second
+from algoscope.contracts import Algorithm
 from algoscope.trace import Prompts, Trace
 
 EPSILON = torch.finfo(torch.float64).eps

@@ -7,9 +7,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.algorithms.algorithm import Algorithm
 from algoscope.algorithms.least_squares import LeastSquares
 from algoscope.algorithms.powers import power_of_one_minus
+from algoscope.contracts import Algorithm
 from algoscope.trace import Prompts, Trace
 
 STARTS = ("1/frobenius", "2/frobenius", "1/spectral", "2/spectral")

@@ -6,8 +6,8 @@ from typing import Literal
 import torch
 
 from algoscope import arguments
-from algoscope.algorithms.algorithm import Algorithm
 from algoscope.algorithms.least_squares import SOLVED, prefixes, weights_trace
+from algoscope.contracts import Algorithm
 from algoscope.trace import Prompts, Trace
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.algorithms.algorithm import Algorithm
+from algoscope.contracts import Algorithm
 from algoscope.randomness import stream
 from algoscope.trace import Prompts, Trace
 

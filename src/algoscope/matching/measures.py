@@ -1,27 +1,17 @@
 """How alike two traces are. A measure gives one value a sequence; its mean over the sequences is the similarity."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from algoscope.contracts import Measure, Scale
 from algoscope.trace import Trace
 
 SEQUENCES = 128  # whose weights are compared at once: bounds the memory
 VANISHED = 1e-9  # a residual this small, relative to the target, is rounding: it has a size but no direction
-
-
-class Scale:
-    """What the numbers of a comparison mean."""
-
-    name: ClassVar[str]
-    larger_is_closer: ClassVar[bool] = True
-    range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    resolution: ClassVar[float] = 1e-12  # smaller differences are rounding
 
 
 class Decodability(Scale):
@@ -29,17 +19,6 @@ class Decodability(Scale):
 
     name = "decodability"
     range = (float("-inf"), 1.0)
-
-
-class Measure(Scale, ABC):
-    """`per_sequence[b, i, j]` compares stage i of one trace with stage j of another on sequence b."""
-
-    @abstractmethod
-    def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]: ...
-
-    @abstractmethod
-    def null(self, like: Trace) -> Trace:
-        """A trace of one stage on the same prompts that has used none of the examples."""
 
 
 class ErrorSimilarity(Measure):

@@ -1,11 +1,11 @@
 """What has to be solved: distributions of prompts. One file a family."""
 
+from algoscope.contracts import Task
 from algoscope.tasks.graphs import Connectivity
 from algoscope.tasks.regression import LinearRegression
 from algoscope.tasks.representation import AutoregressiveRepresentation, RepresentationRegression
 from algoscope.tasks.search import HardSearch, NumberSearch, SphereSearch, UniformSearch, VectorSearch, ZipfSearch
 from algoscope.tasks.streams import NumberStream, ZipfStream
-from algoscope.tasks.task import Task
 from algoscope.tasks.thought import ChainOfThought
 
 __all__ = [

@@ -15,8 +15,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from algoscope import arguments, reachability
+from algoscope.contracts import Task
 from algoscope.randomness import stream, uniform
-from algoscope.tasks.task import Task
 
 KINDS = ("random", "two chains", "two cliques", "paths")
 TRIED = 4096  # graphs by which the share is told of those that will do; fewer where they are large

@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from algoscope import arguments, randomness
-from algoscope.tasks.task import Task
+from algoscope.contracts import Algorithm, Task
+from algoscope.tasks.candidates import regressions
 
 Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 COVARIANCES = ("isotropic", "ill-conditioned")
@@ -85,6 +86,9 @@ class LinearRegression(Pairs):
             arguments.choice("covariance", self.covariance, COVARIANCES, otherwise="a matrix")
         else:  # kept as nested tuples, so that tasks compare, hash and serialize
             object.__setattr__(self, "covariance", _checked_matrix(self.covariance, self.dim))
+
+    def algorithms(self) -> list[Algorithm]:
+        return regressions(self.dim, self.noise)
 
     @property
     def power(self) -> float:

@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from algoscope import arguments, randomness
+from algoscope.contracts import Algorithm, Task
+from algoscope.tasks.candidates import on_features, regressions
 from algoscope.tasks.regression import Pairs, in_use
-from algoscope.tasks.task import Task
 from algoscope.trace import Prompts
 
 SLOPE = 0.01  # of a leaky ReLU below zero
@@ -98,6 +99,10 @@ class RepresentationRegression(Pairs):
         _check(self)
         arguments.size("targets", self.targets)
 
+    def algorithms(self) -> list[Algorithm]:
+        """Also on x itself: a model may not have learned Φ."""
+        return [*on_features(self, self.dim, self.noise), *regressions(self.dim, self.noise)]
+
     @property
     def features(self) -> Representation:
         return Representation(self.dim, self.dim, self.depth, self.slope, self.representation)
@@ -159,6 +164,9 @@ class AutoregressiveRepresentation(Task):
             arguments.number("gain", self.gain, strict=True)
         if self.order > self.examples:
             raise ValueError(f"order must be less than the length of the series, {self.length}, got {self.order}")
+
+    def algorithms(self) -> list[Algorithm]:
+        return on_features(self, self.dim, self.noise)
 
     @property
     def features(self) -> Representation:

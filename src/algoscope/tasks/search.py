@@ -17,9 +17,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from algoscope import arguments
+from algoscope.contracts import Task
 from algoscope.randomness import normal, uniform
 from algoscope.tasks import numerals
-from algoscope.tasks.task import Task
 from algoscope.tasks.vectors import vectors
 
 CHUNK = 2**26  # differences between queries and points that are held at once

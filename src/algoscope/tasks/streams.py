@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
+from algoscope.contracts import Task
 from algoscope.randomness import uniform
 from algoscope.tasks import numerals
 from algoscope.tasks.search import zipf
-from algoscope.tasks.task import Task
 
 RANKS = ("random", "fixed")
 

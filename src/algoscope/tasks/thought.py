@@ -11,9 +11,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from algoscope import arguments, randomness
+from algoscope.contracts import Algorithm, Task
+from algoscope.tasks.candidates import on_features
 from algoscope.tasks.regression import in_use
 from algoscope.tasks.representation import SLOPE, keeps_scale
-from algoscope.tasks.task import Task
 from algoscope.trace import Prompts
 
 
@@ -37,6 +38,9 @@ class ChainOfThought(Task):
         arguments.size("examples", self.examples, 0)
         arguments.integer("depth", self.depth, 1, 10_000)
         arguments.number("slope", self.slope, strict=True)
+
+    def algorithms(self) -> list[Algorithm]:
+        return on_features(self, self.dim, self.noise)
 
     @property
     def spread(self) -> float:

@@ -8,12 +8,12 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from algoscope import runs
+from algoscope.contracts import Task
 from algoscope.models import AlgoFormer, Looped, Transformer
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import TransformerNetwork
 from algoscope.randomness import stream
 from algoscope.studies.algoformer.names import ALGOFORMER, LOOPED, STANDARD
-from algoscope.tasks.task import Task
 from algoscope.training import Member, Settings, bench
 
 SECONDS = {"smoke": 0.02, "laptop": 1.0, "paper": 2.0}  # to time each by

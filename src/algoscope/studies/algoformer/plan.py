@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from algoscope.contracts import Task
 from algoscope.models import AlgoFormer, Looped, Transformer
 from algoscope.studies.algoformer import controls, names
 from algoscope.studies.algoformer.costs import costs
@@ -16,7 +17,6 @@ from algoscope.studies.algoformer.measures import known, least
 from algoscope.studies.algoformer.names import ALGOFORMER, CHAINS, LOOPED, LOUD, REPRESENTATION, SERIES, STANDARD
 from algoscope.studies.study import Case, Training
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
-from algoscope.tasks.task import Task
 from algoscope.training import Curriculum, Settings
 
 QUIET = 0.1  # noise of a series at which the paper's figure is possible

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from algoscope import algorithms, constructions
 from algoscope.algorithms import Algorithm, OnFeatures
+from algoscope.contracts import Task
 from algoscope.instrument import CONVERGED, Instrument
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import TransformerNetwork, added
 from algoscope.reading.states import Show
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
-from algoscope.tasks.task import Task
 from algoscope.trace import Stage
 from algoscope.verdict import StageVerdict, Verdict
 

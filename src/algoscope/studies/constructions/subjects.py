@@ -10,10 +10,10 @@ from torch import Tensor
 from algoscope import algorithms, constructions
 from algoscope.constructions.loop import LARGE, SMALL
 from algoscope.constructions.looped import SMALL_AT_FIRST
+from algoscope.contracts import Task
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import TransformerNetwork
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
-from algoscope.tasks.task import Task
 from algoscope.trace import Prompts
 
 

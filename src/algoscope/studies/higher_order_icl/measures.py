@@ -11,7 +11,7 @@ from torch import Tensor
 
 from algoscope import algorithms as known
 from algoscope.algorithms import Algorithm
-from algoscope.instrument import GRID, SHORT, Instrument
+from algoscope.instrument import Instrument
 from algoscope.matching import Match, compare, rate_law
 from algoscope.matching.bootstrap import interval, ratio_interval, resampling
 from algoscope.models import Network
@@ -23,6 +23,7 @@ from algoscope.reading.probe import Reading
 from algoscope.spectrum import outside_span, spectral_filter
 from algoscope.studies.study import Training
 from algoscope.tasks import LinearRegression
+from algoscope.tasks.candidates import GRID, SHORT
 from algoscope.trace import Prompts, Trace
 from algoscope.verdict import Verdict, matched, plain_law, short
 

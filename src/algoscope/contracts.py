@@ -1,18 +1,19 @@
-"""What every task provides."""
+"""What a task, an algorithm and a measure provide: rooms depend on these contracts instead of on each other."""
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
 from typing import ClassVar, Literal, final
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 from torch.nn import functional
 
 from algoscope import arguments
 from algoscope.randomness import stream
-from algoscope.trace import Prompts
+from algoscope.trace import Prompts, Trace
 
 
 class Task(ABC):
@@ -60,6 +61,10 @@ class Task(ABC):
     def answering(self) -> Sequence[int]:
         """The tokens that answer, one by one."""
         return range(self.length)[self.answers] if isinstance(self.answers, slice) else self.answers
+
+    def algorithms(self) -> list["Algorithm"]:
+        """Those that people know for it: what `identify` compares a model with, unless it is given others."""
+        return []
 
     @abstractmethod
     def draw(
@@ -142,3 +147,60 @@ class Task(ABC):
 def _places(indices: tuple[int, ...], device: torch.device) -> Tensor:
     """Kept on the device: a recorded step must not wait for the host."""
     return torch.tensor(indices, device=device)
+
+
+class Algorithm(ABC):
+    """A known procedure. Concrete algorithms are frozen dataclasses whose fields are the method's parameters."""
+
+    family: ClassVar[str] = "regression"  # whose prompts it makes sense of: see `Task.family`
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """What every `trace` checks, so that none has to: that it is given prompts."""
+        super().__init_subclass__(**options)
+        if "trace" in cls.__dict__:
+            cls.trace = _given_prompts(cls.trace)
+
+    @abstractmethod
+    def trace(self, prompts: Prompts) -> Trace:
+        """Every kept step at every prefix t = 0..examples, in one batched float64 pass."""
+
+    @property
+    def name(self) -> str:
+        """The class, and those parameters other than steps and look-ups that are not at their defaults."""
+        told = []
+        for field in fields(self) if is_dataclass(self) else ():
+            value = getattr(self, field.name)
+            shown = value if isinstance(value, str | int | float | None) else "…"
+            if field.name not in ("steps", "lookups") and shown != field.default:
+                told.append(f"{field.name}={shown}")
+        return f"{type(self).__name__}({', '.join(told)})" if told else type(self).__name__
+
+
+def _given_prompts(trace: Callable[..., Trace]) -> Callable[..., Trace]:
+    @functools.wraps(trace)
+    def checked(self: Algorithm, prompts: Prompts) -> Trace:
+        if not isinstance(prompts, Prompts):
+            raise ValueError(f"prompts must be Prompts, such as task.sample gives, got {type(prompts).__name__}")
+        return trace(self, prompts)
+
+    return checked
+
+
+class Scale:
+    """What the numbers of a comparison mean."""
+
+    name: ClassVar[str]
+    larger_is_closer: ClassVar[bool] = True
+    range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    resolution: ClassVar[float] = 1e-12  # smaller differences are rounding
+
+
+class Measure(Scale, ABC):
+    """`per_sequence[b, i, j]` compares stage i of one trace with stage j of another on sequence b."""
+
+    @abstractmethod
+    def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]: ...
+
+    @abstractmethod
+    def null(self, like: Trace) -> Trace:
+        """A trace of one stage on the same prompts that has used none of the examples."""
