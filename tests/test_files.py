@@ -13,6 +13,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save
@@ -20,6 +21,7 @@ from safetensors.torch import save
 import algoscope as ag
 from algoscope import documents, files, formats, runs
 from algoscope.models import Transformer
+from algoscope.studies import study
 from algoscope.tasks import LinearRegression
 from algoscope.training import Configuration, Curriculum
 
@@ -232,10 +234,14 @@ def test_a_finished_run_is_verified_and_the_advice_mends_it(tmp_path, name, dama
         trained(tmp_path)
     assert file.name in str(refusal.value)
     folder.summary.unlink()
-    if name == "metrics":
+    if name == "metrics":  # what was measured on the way is lost, and nothing else
+        with pytest.raises(runs.RunError, match="delete it to resume without the earlier metrics"):
+            trained(tmp_path)
         file.unlink()
-    assert trained(tmp_path).final == run.final
-    if name != "metrics":
+        with pytest.warns(UserWarning, match="without its earlier metrics"):
+            assert trained(tmp_path).final == run.final
+    else:
+        assert trained(tmp_path).final == run.final
         assert {each: (folder.path / each).read_bytes() for each in good} == good
 
 
@@ -256,6 +262,70 @@ def test_what_is_no_file_is_not_waited_for(folder, tmp_path, name):
             folder.read_metrics()
     else:
         refused(folder.path, "is not a file", step=20 if name == "state" else None)
+
+
+def interrupted(out: Path) -> runs.Folder:
+    """With a checkpoint at step 10 of 20, and metrics up to 15."""
+
+    def stop(records):
+        if records[0]["step"] == 15:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(out, progress=stop)
+    (path,) = out.iterdir()
+    return runs.Folder(path)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda lines: lines[:1] + lines[2:], lambda lines: [*lines[:2], lines[1], *lines[2:]], lambda lines: [],
+               lambda lines: [line.replace('"loss": ', '"loss": 1') for line in lines]],
+)  # fmt: skip
+def test_metrics_of_an_interrupted_run_are_checked(tmp_path, damage):
+    folder = interrupted(tmp_path)
+    lines = folder.metrics.read_text().splitlines(keepends=True)
+    folder.metrics.write_text("".join(damage(lines)))
+    with pytest.raises(runs.RunError, match=r"metrics.jsonl"):
+        trained(tmp_path)
+    folder.metrics.write_text("".join(lines))
+    assert trained(tmp_path).final[0]["step"] == 20
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"step": torch.tensor(-1)}, {"step": torch.tensor(99)}, {"stopped_at": torch.tensor([99, -1])},
+     {"generator 0": torch.zeros(5056, dtype=torch.uint8)}, {"parameters": None}],
+)  # fmt: skip
+def test_a_checkpoint_that_no_run_can_have_left_is_refused(tmp_path, change):
+    folder = interrupted(tmp_path)
+    tensors, metadata = files.read_tensors(folder.state)
+    if "generator 0" in change:
+        assert tensors["generator 0"].shape == change["generator 0"].shape
+    change = {
+        name: torch.full_like(tensors[name], torch.nan) if part is None else part for name, part in change.items()
+    }
+    files.write_tensors(folder.state, tensors | change, **metadata)
+    with pytest.raises(runs.RunError, match=r"state.safetensors is damaged"):
+        trained(tmp_path)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_integers_of_numpy_are_pythons(tmp_path):
+    four: Any = np.int64(4)
+    done = ag.train(TASK, MODEL, four, batch=np.int32(2), curriculum=None, out=tmp_path, device="cpu")
+    assert ag.load(done.path).parameter_count > 0
+    assert type(LinearRegression(dim=four).dim) is int
+
+
+def test_known_results_cannot_write_elsewhere(tmp_path):
+    """A seed is part of a file's name."""
+    found, results = study.read(runs.CONTROLS.parents[1] / "constructions")
+    name = next(iter(results["runs"]))
+    results["runs"][name] = {"/../../../../escaped": next(iter(results["runs"][name].values()))}
+    files.write_json(tmp_path / "results.json", results)
+    with pytest.raises(runs.RunError, match="is no seed"):
+        study.carry_out(found, "paper", tmp_path / "a/b/c", known=tmp_path)
+    assert not list(tmp_path.rglob("*escaped*"))
 
 
 def test_metrics_that_are_gone_are_missed(folder, tmp_path):
@@ -348,7 +418,9 @@ def test_a_bomb_is_refused_in_bounded_memory(tmp_path, monkeypatch):
     assert peak < 8 * 2**20
 
 
-@pytest.mark.parametrize("content", [b"", b"\x1f\x8b", gzip.compress(b"{}")[:-5], gzip.compress(b"{}") + b"more"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\x1f\x8b", gzip.compress(b"{}", mtime=0)[:-5], gzip.compress(b"{}", mtime=0) + b"more"]
+)
 def test_a_damaged_gzip_is_refused(tmp_path, content):
     (tmp_path / "x.json.gz").write_bytes(content)
     with pytest.raises(runs.RunError, match="damaged"):

@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import math
+import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +23,7 @@ from algoscope.models import Disentangled, Model, Transformer
 from algoscope.tasks import Connectivity, LinearRegression, Task
 from algoscope.training import Curriculum
 
+ALGOSCOPE = Path(sys.executable).with_name("algoscope")
 TASK = LinearRegression(dim=2, examples=4)
 any_ag: Any = ag  # for calls that a type checker would refuse
 any_task: Any = TASK
@@ -242,6 +245,12 @@ def test_load_checks_its_arguments(run, arguments, words):
 
 
 # The command line
+
+
+def test_output_that_is_closed_is_no_error(tmp_path):
+    for words in ("-V", "studies", "train --help"):
+        done = subprocess.run(f"{ALGOSCOPE} {words} >&-", shell=True, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_version_is_told(capfd):
@@ -501,6 +510,25 @@ def test_odd_input_is_told_in_one_line_and_leaves_nothing(capfd, tmp_path, monke
         lambda: any_ag.train(TASK, any_ag.models.Transformer(), 10, out=None),
         lambda: any_ag.load("a\0b"),
         lambda: any_ag.training.Curriculum(interval=torch.ones(2, 2)),
+        lambda: any_ag.training.Settings(steps=3, compile=torch.tensor([1, 2])),
+        lambda: any_ag.training.train_population(Transformer(), [3], any_ag.training.Settings(steps=3)),
+        lambda: any_ag.training.train_population(Transformer(), [any_ag.training.Member(TASK)], None),
+        lambda: any_ag.train(TASK, Transformer(), 10, seed=range(10**12)),
+        lambda: any_ag.tasks.NumberSearch(folder=3),
+        lambda: any_ag.tasks.VectorSearch(path=3),
+        lambda: any_ag.tasks.HardSearch(base=1e90),
+        lambda: any_ag.tasks.LinearRegression(noise=1e308),
+        lambda: any_ag.tasks.LinearRegression(dim=2, covariance=[[10**400, 0], [0, 1]]),
+        lambda: any_ag.identify(Mine(), TASK, stages=5),
+        lambda: any_ag.identify(Mine(), TASK, stages=iter([])),
+        lambda: any_ag.algorithms.Newton(np.array(3)),
+        lambda: any_ag.algorithms.Newton(2**63),
+        lambda: any_ag.algorithms.Newton(range(10**12)),
+        lambda: any_ag.algorithms.GradientDescent(iter([1, 2])),
+        lambda: any_ag.algorithms.OnlineGradientDescent().trace(any_ag.tasks.UniformSearch().sample(2, 0)),
+        lambda: any_ag.controls.Planted(TASK, any_ag.algorithms.Newton(3))(None),
+        lambda: any_task.sample(2, 0).to(dtype=3),
+        lambda: any_ag.load("1" * 400),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

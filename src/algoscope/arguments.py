@@ -1,12 +1,15 @@
 """Checks of what callers pass in. Each raises a ValueError of one line: the argument, what it got, what is allowed."""
 
+import functools
 import itertools
 import math
 import operator
 import os
+import re
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from typing import SupportsIndex, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import fields
+from typing import Any, SupportsIndex, TypeAlias
 
 import torch
 from torch import Tensor
@@ -20,7 +23,10 @@ Steps: TypeAlias = int | Sequence[int]  # an int K means 0..K, a list means just
 
 def shown(value: object) -> str:
     """A value in a message: in one line, and not too long."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except RecursionError:
+        text = f"{type(value).__name__} that is nested too deeply"
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
@@ -31,6 +37,25 @@ def integer(name: str, value: object, minimum: int, maximum: int = LARGEST) -> N
         raise ValueError(f"{name} must be an integer >= {minimum}, got {shown(value)}")
     if found > maximum:
         raise ValueError(f"{name} must be an integer <= {maximum}, got {shown(value)}")
+
+
+def plain_integers(of: Any) -> None:
+    """Turns those of numpy, in the fields of a dataclass, into Python's."""
+    for field in fields(of):
+        value = getattr(of, field.name)
+        if not isinstance(value, int) and (found := _index(value)) is not None:
+            object.__setattr__(of, field.name, found)
+
+
+def checking(post_init: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A `__post_init__` whose fields have Python's integers."""
+
+    @functools.wraps(post_init)
+    def checked(self: Any) -> None:
+        plain_integers(self)
+        post_init(self)
+
+    return checked
 
 
 def size(name: str, value: object, minimum: int = 1) -> None:
@@ -48,11 +73,18 @@ def _index(value: object) -> int | None:
         return None
 
 
-def number(name: str, value: object, minimum: float = 0.0, *, strict: bool = False) -> None:
+def number(
+    name: str, value: object, minimum: float = 0.0, *, strict: bool = False, maximum: float = sys.float_info.max
+) -> None:
     allowed = f"a finite number {'>' if strict else '>='} {minimum:g}"
     real = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    if not minimum <= real <= sys.float_info.max or (strict and real == minimum):
+    if not minimum <= real <= maximum or (strict and real == minimum):
         raise ValueError(f"{name} must be {allowed}, got {shown(value)}")
+
+
+def scale(name: str, value: object, minimum: float = 0.0, *, strict: bool = False) -> None:
+    """A number whose square, and the square of that, can be had."""
+    number(name, value, minimum, strict=strict, maximum=1e75)
 
 
 def less(low: object, high: object) -> None:
@@ -66,7 +98,8 @@ def less(low: object, high: object) -> None:
 def path(name: str, value: object) -> None:
     """A path as a string or a Path, of characters that a file can have in its name."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
-    if not isinstance(text, str) or "\0" in text or text != text.encode(errors="replace").decode():
+    odd = not isinstance(text, str) or "\0" in text or text != text.encode(errors="replace").decode()
+    if odd or any(len(part.encode()) > 255 for part in re.split(r"[/\\]", str(text))):
         raise ValueError(f"{name} must be a path, got {shown(value)}")
 
 
@@ -93,7 +126,7 @@ def real(name: str, value: object, *, whole: bool = False) -> None:
     """A tensor of floating-point numbers, or of integers where they are allowed, that are finite and in memory."""
     if not isinstance(value, Tensor):
         raise ValueError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
-    numbers = value.is_floating_point() or (whole and not value.is_complex())
+    numbers = value.is_floating_point() or (whole and not value.is_complex() and value.dtype != torch.bool)
     if not numbers or value.device.type == "meta" or value.layout != torch.strided:
         kind = (
             f"{str(value.dtype).removeprefix('torch.')}, {str(value.layout).removeprefix('torch.')} on {value.device}"
@@ -103,6 +136,8 @@ def real(name: str, value: object, *, whole: bool = False) -> None:
 
 
 def finite(name: str, value: Tensor) -> None:
+    if value.device.type == "meta":
+        raise ValueError(f"{name} must hold numbers, got a tensor without memory (device meta)")
     if not bool(torch.isfinite(value).all()):
         raise ValueError(f"{name} must hold finite numbers only, got NaN or infinity")
 
@@ -112,11 +147,11 @@ def matrix(name: str, value: object, dim: int, otherwise: str) -> Tensor:
     want = f"{name} must be {otherwise} or a {dim} x {dim} matrix (dim = {dim})"
     try:
         result = torch.as_tensor(value, dtype=torch.float64)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise ValueError(f"{want}, got {shown(value)}") from None
     if tuple(result.shape) != (dim, dim):
         raise ValueError(f"{want}, got shape {list(result.shape)}")
-    finite(name, result)
+    real(name, result)
     return result
 
 
@@ -134,8 +169,16 @@ def device(value: "torch.device | str | None") -> torch.device:
 
 def steps(value: object) -> None:
     """An integer K for the steps 0..K, or a list of the steps to keep."""
-    listed = list(value) if isinstance(value, Iterable) and not isinstance(value, type | Tensor) else [value]
+    listed: list[object] = [value]
+    if (
+        isinstance(value, Iterable)
+        and not isinstance(value, type | Tensor | Iterator)
+        and getattr(value, "ndim", 1) == 1
+    ):
+        listed = list(itertools.islice(value, MOST + 2))
     kept = [found for found in map(_index, listed) if found is not None]
+    if len(listed) > MOST or max(kept, default=0) > MOST:
+        raise ValueError(f"steps must be at most {MOST}, got {shown(value)}")
     rising = all(earlier < later for earlier, later in itertools.pairwise(kept))
     if not kept or len(kept) < len(listed) or kept[0] < 0 or not rising:
         raise ValueError(f"steps must be an integer >= 0 or an increasing list of such integers, got {shown(value)}")

@@ -28,6 +28,11 @@ class Task(ABC):
     noise: float = 0.0
     answer: Literal["number", "chance", "choice"] = "number"  # see `loss`
 
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if "__post_init__" in cls.__dict__:
+            cls.__post_init__ = arguments.checking(cls.__post_init__)
+
     @property
     @abstractmethod
     def power(self) -> float:
@@ -137,7 +142,7 @@ class Task(ABC):
         arguments.integer("batch", batch, 1, 2**31)
         arguments.integer("seed", seed, 0)
         if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-            raise ValueError(f"dtype must be a floating-point type such as torch.float32, got {dtype!r}")
+            raise ValueError(f"dtype must be a floating-point type such as torch.float32, got {arguments.shown(dtype)}")
         chosen = arguments.device(device)
         x, y = self.draw(batch, [stream(purpose, seed)])
         return Prompts(x, y, float(self.noise), self.power).to(chosen, dtype)
@@ -157,6 +162,8 @@ class Algorithm(ABC):
     def __init_subclass__(cls, **options: object) -> None:
         """What every `trace` checks, so that none has to: that it is given prompts."""
         super().__init_subclass__(**options)
+        if "__post_init__" in cls.__dict__:
+            cls.__post_init__ = arguments.checking(cls.__post_init__)
         if "trace" in cls.__dict__:
             cls.trace = _given_prompts(cls.trace)
 
@@ -181,6 +188,8 @@ def _given_prompts(trace: Callable[..., Trace]) -> Callable[..., Trace]:
     def checked(self: Algorithm, prompts: Prompts) -> Trace:
         if not isinstance(prompts, Prompts):
             raise ValueError(f"prompts must be Prompts, such as task.sample gives, got {type(prompts).__name__}")
+        if self.family == "regression" and prompts.before:
+            raise ValueError(f"prompts must ask about every point, as those of a regression, for {self.name}")
         return trace(self, prompts)
 
     return checked

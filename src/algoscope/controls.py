@@ -43,7 +43,7 @@ class Planted:
         if not isinstance(self.algorithm, Algorithm):
             raise ValueError(f"algorithm must be one such as Newton(steps=24), got {arguments.shown(self.algorithm)}")
         arguments.number("noise", self.noise)
-        arguments.size("width", self.width)
+        arguments.integer("width", self.width, 1, 10_000)
         arguments.integer("seed", self.seed, 0)
         arguments.boolean("shuffled", self.shuffled)
         if self.task.targets > 1:
@@ -56,6 +56,11 @@ class Planted:
         return {f"layer {k + 1}": step for k, step in enumerate(steps)}
 
     def __call__(self, tokens: Float[Tensor, "batch length inputs"]) -> dict[str, Float[Tensor, "batch length width"]]:
+        if not isinstance(tokens, Tensor) or tokens.shape[1:] != (self.task.length, self.task.inputs):
+            wanted = f"[batch, {self.task.length}, {self.task.inputs}]"
+            raise ValueError(
+                f"tokens must be a tensor {wanted}, as task.encode makes them, got {type(tokens).__name__}"
+            )
         trace = self._trace(self._prompts(tokens.double()))
         digest = hashlib.sha256(tokens.numpy().tobytes()).digest()
         generator = stream(f"planted {int.from_bytes(digest[:6], 'big')}", self.seed)

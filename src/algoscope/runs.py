@@ -30,6 +30,7 @@ from algoscope.spelling import nearest
 
 CONTROLS = Path(__file__).parents[2] / "results/controls/controls.json"  # in the repository; in a package beside us
 SHIPPED = Path(__file__).with_name("shipped")  # run folders that come with the project, in 16 bits
+METRICS = "metrics"  # the entry that holds the checksum of the metrics
 OWNER = "config"  # the entry of a file that holds the hash of the configuration that it belongs to
 MOST_METRICS = 2**28  # bytes
 PARTS = ("model", "members", "settings")  # of a configuration
@@ -122,17 +123,28 @@ class Folder:
 
     def read_tensors(self, path: Path) -> dict[str, Tensor]:
         """Tensors of this run, from the file that they were written to and no other."""
+        return self._read_tensors(path)[0]
+
+    def read_state(self) -> tuple[dict[str, Tensor], str | None]:
+        """The last checkpoint, and the checksum of the metrics up to it, which runs of format 1 do not tell."""
+        tensors, metadata = self._read_tensors(self.state)
+        return tensors, metadata.get(METRICS)
+
+    def _read_tensors(self, path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         tensors, metadata = files.read_tensors(path)
         self._check_owner(path, metadata.get(OWNER), self.read_config())
         if metadata.get("file", path.name) != path.name:
             raise RunError(f"{path} was written as {metadata['file']}")
-        return tensors
+        return tensors, metadata
 
-    def read_metrics(self) -> list[dict[str, Any]]:
-        """A record for each member and each look at it. The last line may be cut off, where a disk was full."""
+    def read_metrics(self, until: int | None = None, checksum: str | None = None) -> list[dict[str, Any]]:
+        """A record for each member and each look at it, up to a step. The last line may be cut off, where a disk was
+        full. Those of a finished run must have the checksum that its summary tells, others the one that is given.
+        """
         try:
             text = files.content(self.metrics, MOST_METRICS).decode() if self.metrics.exists() else ""
-            records = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+            lines = [line for line in text.splitlines() if line.endswith("}")]
+            records = [json.loads(line) for line in lines]
         except (OSError, ValueError, RecursionError) as problem:
             if isinstance(problem, RunError):
                 raise
@@ -142,11 +154,12 @@ class Folder:
             self._check_owner(self.metrics, owner, self.read_config())
         if problem := documents.problem(records, [documents.RECORD]):
             raise RunError(f"{self.metrics} is damaged: {problem}")
+        kept = [record for record in records if until is None or record["step"] <= until]
         if self.finished:
             checksum = self.read_json(self.summary, documents.SUMMARY).get("metrics")
-            if checksum not in (None, files.digest(records)):
-                raise RunError(f"{self.metrics} is damaged or was edited: its checksum does not fit its content")
-        return records
+        if checksum not in (None, hashlib.sha256(_lines([{OWNER: owner}, *kept]).encode()).hexdigest()):
+            raise RunError(f"{self.metrics} is damaged or was edited: its checksum does not fit its content")
+        return kept
 
     @staticmethod
     def _check_owner(path: Path, owner: object, config: Config) -> None:
@@ -214,9 +227,11 @@ class Writer:
     lock: Path
     config: str
     held: tuple[int, int] | None = field(init=False)
+    logged: list[Any] = field(init=False)  # one running checksum, of the metrics
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "held", _file_id(self.lock))
+        object.__setattr__(self, "logged", [hashlib.sha256()])
         self._check_lock()
 
     def json(self, path: Path, value: Mapping[str, Any]) -> None:
@@ -225,17 +240,26 @@ class Writer:
 
     def tensors(self, path: Path, tensors: Mapping[str, Tensor]) -> None:
         self._check_lock()
-        files.write_tensors(path, tensors, **{OWNER: self.config, "file": path.name})
+        files.write_tensors(path, tensors, **{OWNER: self.config, "file": path.name, METRICS: self.checksum})
+
+    @property
+    def checksum(self) -> str:
+        """Of the metrics so far."""
+        return self.logged[0].hexdigest()
 
     def metrics(self, records: Iterable[Mapping[str, Any]]) -> None:
         """These records and no others."""
         self._check_lock()
-        files.write_text(self.folder.metrics, _lines([{OWNER: self.config}, *records]))
+        text = _lines([{OWNER: self.config}, *records])
+        files.write_text(self.folder.metrics, text)
+        self.logged[0] = hashlib.sha256(text.encode())
 
     def more_metrics(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Added to those that are there."""
         self._check_lock()
-        files.append_text(self.folder.metrics, _lines(records))
+        text = _lines(records)
+        files.append_text(self.folder.metrics, text)
+        self.logged[0].update(text.encode())
 
     def _check_lock(self) -> None:
         if self.held is None or _file_id(self.lock) != self.held:

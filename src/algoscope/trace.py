@@ -82,6 +82,8 @@ class Prompts:
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "Prompts":
         device = None if device is None else arguments.device(device)
+        if not isinstance(dtype, torch.dtype | None):
+            raise ValueError(f"dtype must be a type such as torch.float32, got {arguments.shown(dtype)}")
         return replace(self, x=self.x.to(device=device, dtype=dtype), y=self.y.to(device=device, dtype=dtype))
 
     def same_as(self, other: "Prompts") -> bool:
@@ -115,7 +117,7 @@ class Trace:
             value = getattr(self, name)
             if not isinstance(value, Tensor) and (name == "values" or value is not None):
                 raise ValueError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
-        if not isinstance(self.stages, tuple | list):
+        if not isinstance(self.stages, tuple | list) or not all(isinstance(each, int | str) for each in self.stages):
             raise ValueError(f"stages must be a tuple of names, got {arguments.shown(self.stages)}")
         if tuple(self.values.shape[1:]) != tuple(self.prompts.y.shape):
             got, want = list(self.values.shape), list(self.prompts.y.shape)
@@ -160,7 +162,7 @@ class Trace:
 
     def select(self, stages: Sequence[Stage]) -> "Trace":
         """The same trace with only the named stages."""
-        if not isinstance(stages, tuple | list) or not stages:
+        if not isinstance(stages, tuple | list) or not stages or not all(isinstance(s, int | str) for s in stages):
             raise ValueError(f"stages must be a list of at least one name, got {arguments.shown(stages)}")
         missing = [stage for stage in stages if stage not in self.stages]
         if missing:

@@ -175,9 +175,11 @@ class Verdict:
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.text)}</p>{tables.to_html(self.table())}"
 
-    def save(self, path: Path | str, figure: str = "map-errors", **facts: object) -> Path:
+    def save(
+        self, path: Path | str, figure: str = "map-errors", title: str = "A model", command: str = "verdict.save(…)"
+    ) -> Path:
         """Writes what the suffix says: .html the page, .json all numbers, .csv the table; .png, .svg and .pdf one
-        `figure` of the page, by default the map of similarities. `facts` are shown on the page: "title", "command".
+        `figure` of the page, by default the map of similarities. The page shows a `title` and the `command` behind it.
         """
         arguments.path("path", path)
         path = Path(path)
@@ -188,7 +190,7 @@ class Verdict:
         if path.suffix == ".csv":
             files.write_text(path, tables.to_csv(self.table()))
             return path
-        record = {**self.record(), **facts}
+        record = {**self.record(), "title": str(title), "command": str(command)}
         if path.suffix == ".json":
             files.write_json(path, record)
         elif path.suffix == ".html":

@@ -235,7 +235,7 @@ def _rows(name: str, value: object, shape: tuple[int | None, int | None]) -> Row
     """Kept as nested tuples, so that algorithms compare and hash."""
     try:
         rows = torch.as_tensor(value, dtype=torch.float64)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise ValueError(f"{name} must be a matrix, got {arguments.shown(value)}") from None
     if rows.ndim != 2 or any(want not in (None, got) for want, got in zip(shape, rows.shape, strict=True)):
         wanted = " x ".join("dim" if want is None else str(want) for want in shape)

@@ -45,6 +45,8 @@ class OnFeatures(Algorithm):
         return f"{self.algorithm.name} on {self.called}"
 
     def trace(self, prompts: Prompts) -> Trace:
+        if prompts.dim != getattr(self.task, "dim", prompts.dim):
+            raise ValueError(f"prompts must be of the task {type(self.task).__name__}, got ones of dim {prompts.dim}")
         values, told = [], []
         for problem in _problems(self.task, prompts):
             part = self.algorithm.trace(problem)

@@ -31,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:
         stopping.exit_on_signal()  # this is the program
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the program ends
     if isinstance(sys.stdout, io.TextIOWrapper):
         with contextlib.suppress(ValueError):
             sys.stdout.reconfigure(errors="replace")  # a verdict must not be lost for a dash that ASCII lacks

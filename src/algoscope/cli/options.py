@@ -35,8 +35,8 @@ def parse_and_call(main: Callable[..., None], prog: str, arguments: Sequence[str
             if not end.code or isinstance(end, stopping.Terminated):
                 raise
             box = said.getvalue().split("\n", 1)[-1]  # without its title
-            words = re.sub(r"[│╭╮╰╯─\s]+", " ", box.split("Argument helptext")[0].split("For full")[0])
-            raise ValueError(f"{words.strip().rstrip('.')}; see {prog} --help") from None
+            words = re.sub(r"[│╭╮╰╯─\s]+|[-+|]{3,}", " ", box.split("Argument helptext")[0].split("For full")[0])
+            raise ValueError(f"{' '.join(words.split()).rstrip('.')}; see {prog} --help") from None
     call()
 
 

@@ -19,7 +19,7 @@ def check_picture(picture: tuple[int, int] | None, features: int, channels: int)
     arguments.integer("channels", channels, 1)
     if picture is not None:
         if not isinstance(picture, tuple | list) or len(picture) != 2:
-            raise ValueError(f"picture must be a height and a width, or None, got {picture!r}")
+            raise ValueError(f"picture must be a height and a width, or None, got {arguments.shown(picture)}")
         for side in picture:
             arguments.integer("picture", side, SMALLEST)
 

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from algoscope import arguments
 from algoscope.models import late
 from algoscope.spelling import nearest
 
@@ -85,6 +86,11 @@ class Model(ABC):
 
     family: ClassVar[str | None] = None  # of the tasks that it can be trained on (`Task.family`), if not all
     version: ClassVar[int] = 1  # changes where the same description builds another network: results on file tell it
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if "__post_init__" in cls.__dict__:
+            cls.__post_init__ = arguments.checking(cls.__post_init__)
 
     @abstractmethod
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> Network:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.reading.probe import check_prompts, chunks
+from algoscope.reading.states import called
 from algoscope.tasks import Task
 from algoscope.trace import Prompts
 
@@ -41,13 +42,7 @@ def predict(model: nn.Module | Answer, task: Task, prompts: Prompts) -> Shaped[T
 
 def _answers(model: nn.Module | Answer, task: Task, prompts: Prompts, like: Tensor) -> Tensor:
     tokens = task.encode(prompts.x, prompts.y).to(like.device, like.dtype)
-    try:
-        outputs = model(tokens)
-    except torch.OutOfMemoryError:
-        raise
-    except RuntimeError as problem:  # torch's word for shapes that do not fit
-        reason = str(problem).splitlines()[0]
-        raise ValueError(f"the model cannot take the tokens {list(tokens.shape)} of this task: {reason}") from None
+    outputs = called(model, tokens)
     wanted = f"[{tokens.shape[0]}, {tokens.shape[1]}, {task.outputs}]"
     got = list(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
     fits = isinstance(outputs, Tensor) and outputs.ndim == 3 and outputs.shape[2] == task.outputs

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -39,13 +39,7 @@ class States:
     def of(self, prompts: Prompts, position: int | None = None) -> dict[str, Float[Tensor, "batch points width"]]:
         """The states in float64, on the CPU, at all positions or at one."""
         tokens = self.task.encode(prompts.x, prompts.y).to(self.device, self.dtype)
-        try:
-            shown = self.show(tokens)
-        except torch.OutOfMemoryError:
-            raise
-        except RuntimeError as problem:  # torch's word for shapes that do not fit
-            reason = str(problem).splitlines()[0]
-            raise ValueError(f"the model cannot take the tokens {list(tokens.shape)} of this task: {reason}") from None
+        shown = called(self.show, tokens)
         if not isinstance(shown, Mapping) or not all(isinstance(state, Tensor) for state in shown.values()):
             raise ValueError(f"the model must show its states as tensors by name, got {type(shown).__name__}")
         missing = [stage for stage in self.stages if stage not in shown]
@@ -79,8 +73,10 @@ def open_model(
     if not isinstance(task, Task):
         raise ValueError(f"task must be a task of algoscope.tasks, got {type(task).__name__}")
     arguments.choice("norm", norm, NORMS)
-    if isinstance(stages, str):
-        raise ValueError(f"stages must be a list of names, got {stages!r}")
+    if stages is not None and (
+        not isinstance(stages, tuple | list) or not all(isinstance(stage, str) for stage in stages)
+    ):
+        raise ValueError(f"stages must be a list of names, got {arguments.shown(stages)}")
     if isinstance(model, Network):
         return _of_network(model, task, stages, norm)
     if norm == "last":
@@ -91,7 +87,7 @@ def open_model(
     if not callable(model):
         raise ValueError(f"model must be a torch module or a function of tokens, got {type(model).__name__}")
     with torch.no_grad():
-        shown = model(_example(task)) if not stages else dict.fromkeys(stages)
+        shown = called(model, _example(task)) if not stages else dict.fromkeys(stages)
     if not isinstance(shown, Mapping) or not shown:
         raise ValueError(f"the model must show its states as tensors by name, got {type(shown).__name__}")
     names = tuple(shown)
@@ -152,6 +148,17 @@ def _hooked(model: nn.Module, stages: Sequence[str] | None) -> tuple[Show, tuple
         return shown
 
     return show, tuple(stages)
+
+
+def called(model: Callable[[Tensor], Any], tokens: Tensor) -> Any:
+    """What a model returns; a model that does not fit is told."""
+    try:
+        return model(tokens)
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as problem:  # torch's word for shapes that do not fit
+        reason = str(problem).splitlines()[0]
+        raise ValueError(f"the model cannot take the tokens {list(tokens.shape)} of this task: {reason}") from None
 
 
 def _example(task: Task) -> Tensor:

@@ -21,7 +21,7 @@ from algoscope.models import Network
 from algoscope.studies import CATALOG, SCALES, configs, processes
 from algoscope.studies.claim import Claim, Numbers
 from algoscope.studies.configs import Training
-from algoscope.training import Member, Run, load, train_population
+from algoscope.training import Configuration, Member, Run, load, train_population
 
 RESULTS, PAGE = "results.json", "index.html"
 DIGITS = 4  # of a saved number
@@ -146,6 +146,8 @@ def take(study: Study, scale: str, folder: Path, known: Path) -> list[str]:
         raise files.RunError(
             f"{known} holds {results['study']} at {results['scale']} scale, not {study.name} at {scale}"
         )
+    if strange := [seed for seeds in results["runs"].values() for seed in seeds if not seed.isdecimal()]:
+        raise files.RunError(f"{known} is damaged: {strange[0]!r} is no seed")  # it becomes part of a file's name
     for name, seeds in results["runs"].items():
         for seed, numbers in seeds.items():
             if not (file := _file(folder, name, seed)).exists():
@@ -198,7 +200,7 @@ def _to_train(study: Study, folder: Path, of: Training) -> tuple[int, ...]:
 
 def _trained_together(run: Path) -> set[int]:
     folder = runs.Folder(run)
-    return {member["seed"] for member in folder.read_config().parts["members"]} if folder.config.exists() else set()
+    return {member.seed for member in Configuration.read(run).members} if folder.config.exists() else set()
 
 
 def _measure_model(study: Study, training: Training, run: Run, i: int, scale: str, device: torch.device) -> Numbers:
@@ -315,13 +317,13 @@ def build_page(folder: Path, out: Path | None = None) -> Path:
 def _write_pages(study: Study, results: Numbers, out: Path) -> Path:
     from algoscope.report.page import page, study_page
 
-    pages = {}
+    pages, texts = {}, {}
     for label, numbers in labeled(results["runs"]).items():
         if "verdict" in numbers:
             file = out / f"{runs.slug(label)}.html"
             command = f"algoscope study {study.name} --scale {results['scale']}"
             known = {"title": label, "controls": runs.controls(), "command": command}
-            files.write_text(file, page({**known, "provenance": numbers["provenance"], **numbers["verdict"]}))
+            texts[file] = page({**known, "provenance": numbers["provenance"], **numbers["verdict"]})
             pages[label] = file.name
     entry, figures, planned = CATALOG[study.name], study.figures(results["runs"]), study.runs[results["scale"]]
     trained = [run for run in planned if isinstance(run, Training)]
@@ -337,7 +339,9 @@ def _write_pages(study: Study, results: Numbers, out: Path) -> Path:
     }
     tables = [*study.tables(results["runs"]), *_trained(results["runs"])]
     sections = {"centerpiece": study.centerpiece, "tables": tables}
-    files.write_text(out / PAGE, study_page({**results, **told, **sections}, figures, pages))
+    texts[out / PAGE] = study_page({**results, **told, **sections}, figures, pages)
+    for file, text in texts.items():  # all or none of them
+        files.write_text(file, text)
     return out / PAGE
 
 

@@ -40,6 +40,8 @@ def check(universe: int, digits: int, folder: str | None, split: str, shift: int
     """
     arguments.integer("digits", digits, 1, 18)
     arguments.choice("split", split, tuple(SPLITS))
+    if folder is not None:
+        arguments.path("folder", folder)
     arguments.size("shift", shift, 0)
     if universe > 10**digits:
         raise ValueError(f"universe must be at most {10**digits}, as numbers have {digits} digits, got {universe}")

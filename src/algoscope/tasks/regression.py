@@ -78,9 +78,9 @@ class LinearRegression(Pairs):
     def __post_init__(self) -> None:
         arguments.size("dim", self.dim)
         arguments.size("examples", self.examples, 0)
-        arguments.number("noise", self.noise)
+        arguments.scale("noise", self.noise)
         arguments.size("targets", self.targets)
-        arguments.number("condition", self.condition, 1.0)
+        arguments.scale("condition", self.condition, 1.0)
         arguments.boolean("rescale", self.rescale)
         if isinstance(self.covariance, str):
             arguments.choice("covariance", self.covariance, COVARIANCES, otherwise="a matrix")

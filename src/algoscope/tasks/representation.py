@@ -161,7 +161,7 @@ class AutoregressiveRepresentation(Task):
         _check(self)
         arguments.size("order", self.order)
         if self.gain is not None:
-            arguments.number("gain", self.gain, strict=True)
+            arguments.scale("gain", self.gain, strict=True)
         if self.order > self.examples:
             raise ValueError(f"order must be less than the length of the series, {self.length}, got {self.order}")
 
@@ -242,6 +242,6 @@ def _check(task: RepresentationRegression | AutoregressiveRepresentation) -> Non
     arguments.size("dim", task.dim)
     arguments.size("examples", task.examples, 0)
     arguments.integer("depth", task.depth, 1, 10_000)
-    arguments.number("noise", task.noise)
-    arguments.number("slope", task.slope)
+    arguments.scale("noise", task.noise)
+    arguments.scale("slope", task.slope)
     arguments.integer("representation", task.representation, 0)

@@ -139,6 +139,8 @@ class HardSearch(Search):
         self.check_sizes()
         arguments.size("dim", self.dim)
         arguments.number("base", self.base, 1.0)
+        if self.levels * math.log10(self.base) > 100:
+            raise ValueError(f"base must be smaller for {self.size} points: distances overflow, got {self.base!r}")
 
     @property
     def levels(self) -> int:
@@ -255,7 +257,7 @@ class SphereSearch(Search):
         self.check_sizes()
         arguments.size("dim", self.dim, 2)
         if not isinstance(self.correlation, int | float) or not -1 <= self.correlation <= 1:
-            raise ValueError(f"correlation must be a number from -1 to 1, got {self.correlation!r}")
+            raise ValueError(f"correlation must be a number from -1 to 1, got {arguments.shown(self.correlation)}")
 
     def places(
         self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
@@ -286,6 +288,9 @@ class VectorSearch(Search):
     def __post_init__(self) -> None:
         self.check_sizes()
         arguments.size("dim", self.dim)
+        arguments.path("path", self.path)
+        if self.basis is not None:
+            arguments.path("basis", self.basis)
         rows = len(self.vectors(torch.device("cpu"), torch.float64))
         if rows < self.length:
             raise ValueError(f"size and queries must be at most the {rows} vectors of {self.path}, got {self.length}")

@@ -37,7 +37,7 @@ class ChainOfThought(Task):
         arguments.size("dim", self.dim)
         arguments.size("examples", self.examples, 0)
         arguments.integer("depth", self.depth, 1, 10_000)
-        arguments.number("slope", self.slope, strict=True)
+        arguments.scale("slope", self.slope, strict=True)
 
     def algorithms(self) -> list[Algorithm]:
         return on_features(self, self.dim, self.noise)

@@ -14,6 +14,7 @@ from algoscope.tasks import Task
 from algoscope.training.layout import Layout
 from algoscope.training.settings import Curriculum, Member, Settings, outline
 
+KINDS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # that weights are stored in
 Record: TypeAlias = dict[str, int | float | None]  # a line of the metrics; None where a number is not finite
 
 
@@ -141,8 +142,9 @@ def _check_shapes(file: Path, found: Configuration, tensors: Mapping[str, Tensor
         raise runs.RunError(f"the configuration beside {file} cannot be used: {problem}") from None
     for name, wanted in network.named_parameters():
         shape = [*members, *wanted.shape]
-        if name not in tensors or list(tensors[name].shape) != shape or not tensors[name].is_floating_point():
-            has = f"is {list(tensors[name].shape)} instead of {shape}" if name in tensors else "is missing"
+        if name not in tensors or list(tensors[name].shape) != shape or tensors[name].dtype not in KINDS:
+            own = tensors.get(name)
+            has = "is missing" if own is None else f"is {list(own.shape)} {own.dtype} instead of {shape}"
             raise runs.RunError(f"{file} does not fit its configuration: {name} {has}")
 
 
@@ -153,8 +155,10 @@ def _state(folder: runs.Folder, found: Configuration) -> dict[str, Tensor]:
     wanted = {"parameters": [members, size], "step": [], "stopped_at": [members]}
     for name, shape in wanted.items():
         has = list(state[name].shape) if name in state else "missing"
-        if has != shape or state[name].is_floating_point() != (name == "parameters"):
-            raise runs.RunError(f"{folder.state} does not fit its configuration: {name} is {has} instead of {shape}")
+        if has != shape or state[name].dtype not in (KINDS if name == "parameters" else (torch.int64,)):
+            kind = state[name].dtype if name in state else ""
+            message = f"{name} is {has} {kind} instead of {shape}"
+            raise runs.RunError(f"{folder.state} does not fit its configuration: {message}")
     return state
 
 

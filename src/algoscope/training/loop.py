@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algoscope import arguments, documents, files, runs, stopping
+from algoscope import arguments, documents, runs, stopping
 from algoscope.models import Model
 from algoscope.progress import Bar
 from algoscope.spelling import nearest
@@ -26,6 +26,7 @@ from algoscope.training.load import Record, verify
 from algoscope.training.population import Population
 from algoscope.training.settings import Curriculum, Member, Settings, check_members, check_memory
 
+MOST_MEMBERS = 10_000
 Progress = Callable[[list[Record]], None]  # called with what was just logged, a record for each member
 
 
@@ -49,6 +50,8 @@ class Run:
         arguments.integer("member", member, 0, len(self.final) - 1)
         arguments.integer("most", most, 1)
         own = [record for record in runs.Folder(self.path).read_metrics() if record["member"] == member]
+        if not own:
+            raise runs.RunError(f"{self.path} has no metrics of member {member}")
         every = math.ceil(len(own) / most)
         return own[(len(own) - 1) % every :: every]
 
@@ -73,6 +76,8 @@ def train(
     _check_names(settings)
     lists = [v if isinstance(v, Sequence) and not isinstance(v, str) else [v] for v in (task, seed, learning_rate)]
     sizes = {len(entries) for entries in lists} - {1}
+    if max(sizes, default=1) > MOST_MEMBERS:
+        raise ValueError(f"members must be at most {MOST_MEMBERS}, got {max(sizes)}")
     if len(sizes) > 1 or 0 in sizes:
         raise ValueError(
             f"task, seed and learning_rate must be single or lists of one length, got lengths {sorted(sizes)}"
@@ -104,6 +109,10 @@ def train_population(
     if not isinstance(model, Model):
         raise ValueError(f"model must be one such as Transformer(layers=2), got {arguments.shown(model)}")
     arguments.path("out", out)
+    if not isinstance(members, Sequence) or not all(isinstance(member, Member) for member in members):
+        raise ValueError(f"members must be a list such as [Member(task, seed=0)], got {arguments.shown(members)}")
+    if not isinstance(settings, Settings):
+        raise ValueError(f"settings must be Settings(steps=…), got {arguments.shown(settings)}")
     check_members(members, model)
     chosen = arguments.device(device)
     settings = settings.on(chosen, members[0].task)
@@ -190,7 +199,7 @@ def _train_loop(
                 stopping.stop(number, f"{folder.path} after step {step}")
     writer.tensors(folder.model, _named_weights(population))
     ended = {"steps": settings.steps, "final": _look(population, settings.steps)}
-    writer.json(folder.summary, {**ended, "metrics": files.digest(folder.read_metrics())})
+    writer.json(folder.summary, {**ended, runs.METRICS: writer.checksum})
 
 
 def _bar(steps: int, done: int, wanted: bool | None) -> Progress:
@@ -264,18 +273,38 @@ def _restore(writer: runs.Writer, population: Population) -> None:
         writer.metrics([])
         return
     try:
-        tensors = folder.read_tensors(folder.state)
+        tensors, checksum = folder.read_state()
     except runs.RunError as problem:
         raise runs.RunError(f"{problem}; delete it to start again from step 0") from None
     draws = {_generator(i): generator.get_state() for i, generator in enumerate(population.generators)}
     for name, tensor in (population.state.tensors() | draws).items():
         if name not in tensors or tensors[name].shape != tensor.shape or tensors[name].dtype != tensor.dtype:
             raise runs.RunError(f"{folder.state} does not fit its configuration: {name} is missing or of another shape")
+    step, stopped = int(tensors["step"]), tensors["stopped_at"]
+    alive = tensors["parameters"][stopped < 0]
+    if not 0 <= step <= population.settings.steps or bool((stopped > step).any()) or not bool(alive.isfinite().all()):
+        raise runs.RunError(
+            f"{folder.state} is damaged: it cannot be what a run of {population.settings.steps} steps left"
+        )
+    records = _earlier_metrics(folder, step, checksum)
     population.state.restore(tensors)
-    for i, generator in enumerate(population.generators):
-        generator.set_state(tensors[_generator(i)])
-    step = int(population.state.step)
-    writer.metrics([record for record in folder.read_metrics() if record["step"] <= step])
+    try:
+        for i, generator in enumerate(population.generators):
+            generator.set_state(tensors[_generator(i)])
+    except RuntimeError:
+        raise runs.RunError(f"{folder.state} is damaged: its random numbers are of no generator") from None
+    writer.metrics(records)
+
+
+def _earlier_metrics(folder: runs.Folder, step: int, checksum: str | None) -> list[dict[str, Any]]:
+    """Those up to a checkpoint. Without them a run can resume as well, but not unnoticed."""
+    if not folder.metrics.exists():
+        warnings.warn(f"{folder.metrics} is missing: the run resumes without its earlier metrics", stacklevel=2)
+        return []
+    try:
+        return folder.read_metrics(step, checksum)
+    except runs.RunError as problem:
+        raise runs.RunError(f"{problem}; delete it to resume without the earlier metrics") from None
 
 
 def _generator(member: int) -> str:

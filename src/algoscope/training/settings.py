@@ -33,6 +33,7 @@ class Curriculum:
     points: int = 11
     interval: int | None = None
 
+    @arguments.checking
     def __post_init__(self) -> None:
         arguments.integer("dims", self.dims, 1)
         arguments.integer("points", self.points, 1)
@@ -78,6 +79,7 @@ class Settings:
     checkpoint_every: int = 1000  # steps; a run that is stopped or killed resumes there
     keep: tuple[int, ...] = ()  # steps after which the weights are kept as well
 
+    @arguments.checking
     def __post_init__(self) -> None:
         arguments.integer("steps", self.steps, 1, LONGEST_RUN)
         arguments.size("batch", self.batch)
@@ -91,18 +93,18 @@ class Settings:
         arguments.number("weight_decay", self.weight_decay)
         two = isinstance(self.betas, tuple | list) and len(self.betas) == 2
         if not two or not all(isinstance(beta, int | float) and 0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas must be two numbers from 0 up to but not 1, got {self.betas!r}")
+            raise ValueError(f"betas must be two numbers from 0 up to but not 1, got {arguments.shown(self.betas)}")
         arguments.choice("precision", self.precision, PRECISIONS)
-        if self.compile not in (None, True, False):
-            raise ValueError(f"compile must be True, False or None, got {self.compile!r}")
+        if not any(self.compile is known for known in (None, True, False)):
+            raise ValueError(f"compile must be True, False or None, got {arguments.shown(self.compile)}")
         if not isinstance(self.curriculum, Curriculum | None):
-            raise ValueError(f"curriculum must be a Curriculum or None, got {self.curriculum!r}")
+            raise ValueError(f"curriculum must be a Curriculum or None, got {arguments.shown(self.curriculum)}")
         arguments.integer("log_every", self.log_every, 1)
         arguments.integer("checkpoint_every", self.checkpoint_every, 1)
         if self.checkpoint_every % self.log_every:
             raise ValueError(f"checkpoint_every must be a multiple of log_every = {self.log_every}")
         if not isinstance(self.keep, tuple | list):
-            raise ValueError(f"keep must be a tuple of steps, got {self.keep!r}")
+            raise ValueError(f"keep must be a tuple of steps, got {arguments.shown(self.keep)}")
         for step in self.keep:
             arguments.integer("keep", step, 1)
             if step > self.steps:
@@ -141,6 +143,7 @@ class Member:
     seed: int = 0
     learning_rate: float = 1e-3
 
+    @arguments.checking
     def __post_init__(self) -> None:
         if not isinstance(self.task, Task):
             raise ValueError(f"task must be one such as LinearRegression(dim=5), got {arguments.shown(self.task)}")
