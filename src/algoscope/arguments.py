@@ -177,7 +177,7 @@ def steps(value: object) -> None:
     ):
         listed = list(itertools.islice(value, MOST + 2))
     kept = [found for found in map(_index, listed) if found is not None]
-    if len(listed) > MOST or max(kept, default=0) > MOST:
+    if len(listed) > MOST or max(kept, default=0) > (MOST if listed[0] is value else LARGEST):
         raise ValueError(f"steps must be at most {MOST}, got {shown(value)}")
     rising = all(earlier < later for earlier, later in itertools.pairwise(kept))
     if not kept or len(kept) < len(listed) or kept[0] < 0 or not rising:
