@@ -324,7 +324,7 @@ class Half(ag.Algorithm):
 
 
 @dataclass(frozen=True)
-class Mine(LinearRegression):
+class Halved(LinearRegression):
     """A task of someone else, with an algorithm of theirs."""
 
     def algorithms(self):
@@ -332,7 +332,7 @@ class Mine(LinearRegression):
 
 
 def test_a_task_names_the_algorithms_that_its_models_are_compared_with():
-    task = Mine(dim=3, examples=8)
+    task = Halved(dim=3, examples=8)
     verdict = ag.identify(Planted(task, Half()), task, prompts=100, fit_on=100, weights=False)
     assert list(verdict.traces) == ["Half", "Newton"]
     assert verdict.stages[0].steps("Half")

@@ -15,6 +15,11 @@ any_ag: Any = ag  # for calls that a type checker would refuse
 any_task: Any = TASK
 
 
+DEEP: Any = []
+for _ in range(5000):
+    DEEP = [DEEP]
+
+
 class Mine(torch.nn.Module):
     """Someone's own network."""
 
@@ -79,6 +84,16 @@ class Mine(torch.nn.Module):
         lambda: any_ag.controls.Planted(TASK, any_ag.algorithms.Newton(3))(None),
         lambda: any_task.sample(2, 0).to(dtype=3),
         lambda: any_ag.load("1" * 400),
+        lambda: any_ag.tasks.LinearRegression(noise=2**64),
+        lambda: any_ag.algorithms.Ridge(ridge=2**64),
+        lambda: any_ag.models.Transformer(mlp_ratio=1e308),
+        lambda: any_ag.training.Settings(steps=3, log_every=10**10, checkpoint_every=10**10),
+        lambda: any_ag.Prompts(torch.ones(2, 3, 2).to(torch.float8_e4m3fn), torch.ones(2, 3)),
+        lambda: any_ag.Trace("x", torch.ones(1, 2, 5, device="meta"), (1,), TASK.sample(2, 0)),
+        lambda: any_ag.Trace(DEEP, torch.ones(1, 2, 5), (1,), TASK.sample(2, 0)),
+        lambda: any_ag.models.Transformer(norm=DEEP),
+        lambda: any_task.sample(2, seed=0, purpose=DEEP),
+        lambda: any_task.sample(2, seed=0, device=DEEP),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

@@ -17,6 +17,7 @@ from torch import Tensor
 from algoscope.spelling import nearest
 
 LARGEST = 2**63 - 1  # integer that a tensor holds
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 MOST = 10**6  # of whatever a prompt, a batch or a network has several of
 Steps: TypeAlias = int | Sequence[int]  # an int K means 0..K, a list means just these steps
 
@@ -78,6 +79,7 @@ def number(
 ) -> None:
     allowed = f"a finite number {'>' if strict else '>='} {minimum:g}"
     real = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    real = math.nan if isinstance(real, int) and abs(real) > LARGEST else real
     if not minimum <= real <= maximum or (strict and real == minimum):
         raise ValueError(f"{name} must be {allowed}, got {shown(value)}")
 
@@ -126,13 +128,18 @@ def real(name: str, value: object, *, whole: bool = False) -> None:
     """A tensor of floating-point numbers, or of integers where they are allowed, that are finite and in memory."""
     if not isinstance(value, Tensor):
         raise ValueError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
-    numbers = value.is_floating_point() or (whole and not value.is_complex() and value.dtype != torch.bool)
-    if not numbers or value.device.type == "meta" or value.layout != torch.strided:
+    numbers = value.dtype in FLOATS or (whole and not value.is_complex() and value.dtype != torch.bool)
+    if not numbers or not in_memory(value):
         kind = (
             f"{str(value.dtype).removeprefix('torch.')}, {str(value.layout).removeprefix('torch.')} on {value.device}"
         )
         raise ValueError(f"{name} must hold floating-point numbers, got {kind}")
     finite(name, value)
+
+
+def in_memory(value: Tensor) -> bool:
+    """Whether it has numbers, one for each of its places."""
+    return value.device.type != "meta" and value.layout == torch.strided
 
 
 def finite(name: str, value: Tensor) -> None:
@@ -163,7 +170,7 @@ def device(value: "torch.device | str | None") -> torch.device:
         found = torch.device(value)
         torch.empty(1, device=found).cpu()
     except Exception:  # torch raises many kinds for what it was not built for
-        raise ValueError(f"device must be one that this machine has, such as 'cpu', got {shown(str(value))}") from None
+        raise ValueError(f"device must be one that this machine has, such as 'cpu', got {shown(value)}") from None
     return found
 
 
@@ -177,7 +184,7 @@ def steps(value: object) -> None:
     ):
         listed = list(itertools.islice(value, MOST + 2))
     kept = [found for found in map(_index, listed) if found is not None]
-    if len(listed) > MOST or max(kept, default=0) > (MOST if listed[0] is value else LARGEST):
+    if len(listed) > MOST or (listed[0] is value and max(kept, default=0) > MOST):
         raise ValueError(f"steps must be at most {MOST}, got {shown(value)}")
     rising = all(earlier < later for earlier, later in itertools.pairwise(kept))
     if not kept or len(kept) < len(listed) or kept[0] < 0 or not rising:

@@ -141,6 +141,8 @@ class Task(ABC):
         """
         arguments.integer("batch", batch, 1, 2**31)
         arguments.integer("seed", seed, 0)
+        if not isinstance(purpose, str):
+            raise ValueError(f"purpose must be a string, got {arguments.shown(purpose)}")
         if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
             raise ValueError(f"dtype must be a floating-point type such as torch.float32, got {arguments.shown(dtype)}")
         chosen = arguments.device(device)

@@ -61,6 +61,10 @@ class Planted:
             raise ValueError(
                 f"tokens must be a tensor {wanted}, as task.encode makes them, got {type(tokens).__name__}"
             )
+        arguments.real("tokens", tokens)
+        tokens = (
+            tokens.detach().cpu() if tokens.dtype in (torch.float32, torch.float64) else tokens.detach().cpu().float()
+        )
         trace = self._trace(self._prompts(tokens.double()))
         digest = hashlib.sha256(tokens.numpy().tobytes()).digest()
         generator = stream(f"planted {int.from_bytes(digest[:6], 'big')}", self.seed)

@@ -20,7 +20,8 @@ CONFIG: Schema = {
     "format?": int,
 }
 RECORD: Schema = {"step": int, "member": int, "points": int, "loss": Number, "error": Number, "stopped_at": int}
-SUMMARY: Schema = {"steps": int, "final": [{"stopped_at": int}], "metrics?": str}
+FINAL: Schema = {"stopped_at": int, "loss?": Number, "error?": Number}  # of the model that ships, neither is known
+SUMMARY: Schema = {"steps": int, "final": [FINAL], "metrics?": str}
 CLOCK: Schema = {"seconds": float}
 PROVENANCE: Schema = {str: str | int}
 ENVIRONMENT: Schema = {"device": str, "torch": str, "python": str}

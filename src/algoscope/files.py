@@ -29,7 +29,12 @@ LARGEST = 2**26  # bytes of a JSON document: the largest that we write has a fif
 
 
 class RunError(ValueError):
-    """A file or folder that cannot be used as it is; the message says why and what to do."""
+    """A file or folder that cannot be used as it is; the message, one line whatever names are in it, says why and what
+    to do.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -117,6 +117,10 @@ class Trace:
             value = getattr(self, name)
             if not isinstance(value, Tensor) and (name == "values" or value is not None):
                 raise ValueError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+            if value is not None and not arguments.in_memory(value):
+                raise ValueError(f"{name} must hold numbers, got a tensor without memory or a sparse one")
+        if not isinstance(self.name, str) or not isinstance(self.note, str):
+            raise ValueError(f"name must be a string, as note, got {arguments.shown((self.name, self.note))}")
         if not isinstance(self.stages, tuple | list) or not all(isinstance(each, int | str) for each in self.stages):
             raise ValueError(f"stages must be a tuple of names, got {arguments.shown(self.stages)}")
         if tuple(self.values.shape[1:]) != tuple(self.prompts.y.shape):

@@ -182,6 +182,9 @@ class Verdict:
         `figure` of the page, by default the map of similarities. The page shows a `title` and the `command` behind it.
         """
         arguments.path("path", path)
+        for name, text in (("title", title), ("command", command)):
+            if not isinstance(text, str):
+                raise ValueError(f"{name} must be a string, got {arguments.shown(text)}")
         path = Path(path)
         if path.suffix not in SUFFIXES:
             raise ValueError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
@@ -190,7 +193,7 @@ class Verdict:
         if path.suffix == ".csv":
             files.write_text(path, tables.to_csv(self.table()))
             return path
-        record = {**self.record(), "title": str(title), "command": str(command)}
+        record = {**self.record(), "title": title, "command": command}
         if path.suffix == ".json":
             files.write_json(path, record)
         elif path.suffix == ".html":

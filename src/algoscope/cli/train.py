@@ -82,7 +82,7 @@ def main(
         table.add_column(column, justify="right")
     for record, member in zip(done.final, Configuration.read(done.path).members, strict=True):
         stopped = str(record["stopped_at"]) if record["stopped_at"] != -1 else ""
-        numbers = (member.learning_rate, record["loss"], record["error"])
+        numbers = (member.learning_rate, record.get("loss"), record.get("error"))
         table.add_row(str(member.seed), *("" if n is None else f"{n:.4g}" for n in numbers), stopped)
     console = Console()
     console.print(table)

@@ -56,7 +56,7 @@ class Transformer(Model):
         arguments.integer("width", self.width, 1)
         if self.width % self.heads:
             raise ValueError(f"width must be a multiple of heads = {self.heads}, got {self.width}")
-        arguments.number("mlp_ratio", self.mlp_ratio)
+        arguments.scale("mlp_ratio", self.mlp_ratio)
         if self.mlp_ratio and round(self.mlp_ratio * self.width) == 0:
             raise ValueError(f"mlp_ratio must be 0 or leave the MLP at least one unit, got {self.mlp_ratio!r}")
         arguments.choice("activation", self.activation, ACTIVATIONS)

@@ -47,6 +47,7 @@ class Run:
 
     def learning(self, member: int = 0, most: int = 60) -> list[Record]:
         """How a member learned: lines of its metrics, at most so many and evenly spread, the last among them."""
+        arguments.path("path", self.path)
         arguments.integer("member", member, 0, len(self.final) - 1)
         arguments.integer("most", most, 1)
         own = [record for record in runs.Folder(self.path).read_metrics() if record["member"] == member]

@@ -99,7 +99,7 @@ class Settings:
             raise ValueError(f"compile must be True, False or None, got {arguments.shown(self.compile)}")
         if not isinstance(self.curriculum, Curriculum | None):
             raise ValueError(f"curriculum must be a Curriculum or None, got {arguments.shown(self.curriculum)}")
-        arguments.integer("log_every", self.log_every, 1)
+        arguments.size("log_every", self.log_every)
         arguments.integer("checkpoint_every", self.checkpoint_every, 1)
         if self.checkpoint_every % self.log_every:
             raise ValueError(f"checkpoint_every must be a multiple of log_every = {self.log_every}")
