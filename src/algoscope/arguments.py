@@ -184,7 +184,7 @@ def steps(value: object) -> None:
     ):
         listed = list(itertools.islice(value, MOST + 2))
     kept = [found for found in map(_index, listed) if found is not None]
-    if len(listed) > MOST or (listed[0] is value and max(kept, default=0) > MOST):
+    if len(listed) > MOST or (len(listed) == 1 and listed[0] is value and max(kept, default=0) > MOST):
         raise ValueError(f"steps must be at most {MOST}, got {shown(value)}")
     rising = all(earlier < later for earlier, later in itertools.pairwise(kept))
     if not kept or len(kept) < len(listed) or kept[0] < 0 or not rising:
