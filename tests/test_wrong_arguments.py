@@ -84,6 +84,8 @@ class Mine(torch.nn.Module):
         lambda: any_ag.controls.Planted(TASK, any_ag.algorithms.Newton(3))(None),
         lambda: any_task.sample(2, 0).to(dtype=3),
         lambda: any_ag.load("1" * 400),
+        lambda: any_ag.train(TASK, Transformer(), 10, progress=torch.ones(2)),
+        lambda: any_ag.identify(Mine(), TASK, stages=["layers"], weights=torch.ones(2)),
         lambda: any_ag.tasks.LinearRegression(noise=2**64),
         lambda: any_ag.algorithms.Ridge(ridge=2**64),
         lambda: any_ag.models.Transformer(mlp_ratio=1e308),

@@ -245,6 +245,8 @@ def identify(
         raise ValueError(f"identify reads states, and a model of {type(task).__name__} {OTHERWISE[task.family]}")
     if positions is None:
         positions = task.positions - 1 if getattr(model, "whole", False) else "all"
+    arguments.boolean("weights", weights)
+    arguments.boolean("progress", progress)
     open_model(model, task, stages, norm).of(task.sample(2, seed=0))  # a model that does not fit is told at once
     instrument = Instrument(task, algorithms, prompts, fit_on, seed, positions, progress)
     return instrument.identify(model, stages, norm, confidence, weights, progress)

@@ -50,7 +50,7 @@ class Run:
         arguments.path("path", self.path)
         arguments.integer("member", member, 0, len(self.final) - 1)
         arguments.integer("most", most, 1)
-        own = [record for record in runs.Folder(self.path).read_metrics() if record["member"] == member]
+        own = [record for record in runs.Folder(Path(self.path)).read_metrics() if record["member"] == member]
         if not own:
             raise runs.RunError(f"{self.path} has no metrics of member {member}")
         every = math.ceil(len(own) / most)
@@ -110,6 +110,8 @@ def train_population(
     if not isinstance(model, Model):
         raise ValueError(f"model must be one such as Transformer(layers=2), got {arguments.shown(model)}")
     arguments.path("out", out)
+    if not callable(progress) and not any(progress is known for known in (None, True, False)):
+        raise ValueError(f"progress must be True, False, None or a function, got {arguments.shown(progress)}")
     if not isinstance(members, Sequence) or not all(isinstance(member, Member) for member in members):
         raise ValueError(f"members must be a list such as [Member(task, seed=0)], got {arguments.shown(members)}")
     if not isinstance(settings, Settings):
