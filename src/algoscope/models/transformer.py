@@ -47,7 +47,7 @@ class Transformer(Model):
     attention: Literal["softmax", "relu", "linear"] = "softmax"  # how scores become weights
     mask: Literal["causal", "full"] | int = "causal"  # which tokens a token sees
     norm: Literal["before", "after", "none"] = "before"  # where LayerNorm stands
-    positions: Literal["learned", "given", "none"] = "learned"  # how tokens are told apart
+    positions: Literal["learned", "given", "none"] = "learned"  # how a token knows its place
     sink: bool = False  # a blank token before the others
 
     def __post_init__(self) -> None:

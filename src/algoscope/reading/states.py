@@ -151,7 +151,7 @@ def _hooked(model: nn.Module, stages: Sequence[str] | None) -> tuple[Show, tuple
 
 
 def called(model: Callable[[Tensor], Any], tokens: Tensor) -> Any:
-    """What a model returns; a model that does not fit is told."""
+    """What a model returns, or a ValueError that says why it cannot take these tokens."""
     try:
         return model(tokens)
     except torch.OutOfMemoryError:
