@@ -24,7 +24,7 @@ SHORTER = ("decoder_gradient_descent", "causal_newton", "chain_of_thought")  # t
 
 def test_it_names_every_place_and_who_writes_it():
     found = anatomy(newton(2, 3, 2, 1e-3))
-    places = {name: (holds, written) for name, _, holds, written in found.places}
+    places = {name: (content, written) for name, _, content, written in found.places}
     assert places["u"] == ("M x, at the token of x", "layers 2–5")
     assert places["token"][1] == "read-in"
     assert places["place"][1] == "positions"
@@ -75,7 +75,7 @@ def test_every_construction_has_a_table_in_which_every_place_is_written(name):
     network = ALL[name]()
     found = anatomy(network)
     assert {place for place, *_ in found.places} == set(network.places)
-    assert all(holds and written for _, _, holds, written in found.places)
+    assert all(content and written for _, _, content, written in found.places)
     assert all(does for _, _, does in found.parts)
 
 

@@ -112,7 +112,7 @@ def test_a_population_trains_as_its_members_would_alone(optimizer):
     settings = Settings(steps=40, batch=16, warmup=0, precision="fp64", optimizer=optimizer, curriculum=None)
 
     def trained(some: list[Member]) -> Population:
-        population = Population(Disentangled(2), some, settings, torch.device("cpu"))
+        population = Population.of(Disentangled(2), some, settings, torch.device("cpu"))
         for _ in range(40):
             population.step()
         return population
@@ -128,7 +128,7 @@ def test_a_population_trains_as_its_members_would_alone(optimizer):
 def test_in_16_bits_only_the_scores_are_rounded():
     settings = Settings(steps=2, batch=8, warmup=0, precision="bf16", optimizer="adamw", curriculum=None)
     for members in (1, 2):
-        population = Population(Disentangled(2), [Member(Connectivity(8), k) for k in range(members)], settings,
+        population = Population.of(Disentangled(2), [Member(Connectivity(8), k) for k in range(members)], settings,
                                 torch.device("cpu"))  # fmt: skip
         population.step()
         assert bool(population.state.losses[0].isfinite().all())

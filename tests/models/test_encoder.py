@@ -11,7 +11,7 @@ from algoscope.models.encoder import Encoder
 @pytest.mark.parametrize("features", [1, 2, 5])
 def test_it_is_what_torch_makes_of_the_same_weights(features):
     generator = torch.Generator().manual_seed(0)
-    ours = Encoder((9, 14), 126, features, channels=3, generator=generator)
+    ours = Encoder((9, 14, features, 3), 126, generator)
     layers = nn.Sequential(
         nn.Conv2d(1, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(3, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
@@ -31,20 +31,20 @@ def test_it_is_what_torch_makes_of_the_same_weights(features):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"picture": (8,)}, "picture must be a height and a width, or None"),
-        ({"picture": (8, 3)}, "picture must be an integer >= 4, got 3"),
-        ({"features": 0}, "features must be an integer >= 1"),
-        ({"channels": 0}, "channels must be an integer >= 1"),
+        ((8, 8), "picture must be a height, a width, features and channels, or None"),
+        ((8, 3, 1, 32), "width of the picture must be an integer >= 4, got 3"),
+        ((8, 8, 0, 32), "features of the picture must be an integer >= 1"),
+        ((8, 8, 1, 0), "channels of the picture must be an integer >= 1"),
     ],
 )
 @pytest.mark.parametrize("model", [Index, LearnedSketch])
 @pytest.mark.usefixtures("as_users_run_it")
 def test_bad_arguments_are_named(model, bad, message):
     with pytest.raises(ValueError, match=message):
-        model(**bad)
+        model(picture=bad)
 
 
 def test_tokens_must_be_the_pictures():
-    model = Index(lookups=1, layers=1, heads=1, width=8, hidden=8, picture=(8, 8))
+    model = Index(lookups=1, layers=1, width=8, hidden=8, picture=(8, 8, 1, 32))
     with pytest.raises(ValueError, match="as many pixels as tokens have inputs, 65; got 8 x 8"):
         model.build(65, 4, 6, torch.Generator())

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import special, stats
 
-from algoscope.models.index_parts import Look, Score, Sort, by_point, compared, folded, in_octaves, sorted_by
+from algoscope.models.index_parts import Look, Score, Sort, by_point, compared, folded, fourier_features, sorted_by
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -123,14 +123,14 @@ def test_hard_look_ups_read_exactly_what_is_stored():
     assert torch.equal(values, stored.gather(1, logits.argmax(-1)[..., None].expand(-1, -1, 3)))
 
 
-def test_queries_are_seen_in_octaves():
+def test_fourier_features_are_sines_and_cosines_of_octaves():
     numbers = torch.rand(4, 3, 2, generator=generator(), dtype=torch.float64) * 2 - 1
-    seen = in_octaves(numbers, 3).numpy()
+    seen = fourier_features(numbers, 3).numpy()
     np.testing.assert_array_equal(seen[..., :2], numbers)
     turns = np.exp(1j * np.pi * np.multiply.outer(2.0 ** np.arange(3), numbers.numpy()))  # [octave, ..., coordinate]
     waves = np.stack([np.imag(turns), np.real(turns)], 1)  # [octave, sine or cosine, ..., coordinate]
     np.testing.assert_allclose(seen[..., 2:], np.moveaxis(waves, (0, 1), (2, 3)).reshape(4, 3, 12), atol=1e-12)
-    assert torch.equal(in_octaves(numbers, 0), numbers)
+    assert torch.equal(fourier_features(numbers, 0), numbers)
 
 
 def test_the_extremes_of_the_noise_are_finite():

@@ -13,7 +13,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 ATTENTION = """
 import json, torch
 from torch.nn import functional
-from algoscope.models import short_attention
+from algoscope.models.kernels import short_attention
 
 def difference(sequences, members, length, heads, width, reach, precision=torch.float16):
     parts = torch.randn(sequences, length, 3, heads, width).half().requires_grad_()
@@ -37,14 +37,14 @@ rows += [difference(4, 4, 41, 2, 16, reach, torch.float32) for reach in (41, 0)]
 print(json.dumps(rows))
 """
 
-LATE = """
+DEFERRED = """
 import json, torch
-from algoscope.models.late import Waiting, multiply
+from algoscope.models.kernels.deferred_grads import Deferred, multiply
 
 torch.manual_seed(0)
 shapes = [(37, 40, 24), (200, 130, 65), (16, 96, 300), (1, 1, 1)]  # tokens, outputs, inputs
 pairs = [(torch.randn(tokens, m), torch.randn(tokens, n)) for tokens, m, n in shapes]
-found = [Waiting(a, b, torch.zeros(a.shape[1], b.shape[1]) / 0, torch.zeros(a.shape[1]) / 0) for a, b in pairs]
+found = [Deferred(a, b, torch.zeros(a.shape[1], b.shape[1]) / 0, torch.zeros(a.shape[1]) / 0) for a, b in pairs]
 multiply(found)
 wanted = [(above.T @ input, above.sum(0)) for above, input in pairs]
 print(json.dumps([
@@ -67,4 +67,4 @@ def test_attention_and_its_gradients():
 
 
 def test_gradients_of_weights_and_biases_of_many_shapes_in_one_launch():
-    assert max(interpreted(LATE)) < 1e-5
+    assert max(interpreted(DEFERRED)) < 1e-5

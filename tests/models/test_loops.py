@@ -58,8 +58,7 @@ def test_a_norm_may_end_every_loop(injection):
 
 @pytest.mark.parametrize("model", [AlgoFormer(heads=1, width=8, loops=4), Looped(heads=1, width=8, loops=4)], ids=str)
 def test_training_scores_the_answers_after_each_of_the_last_loops(model):
-    network = build(model)
-    network.scored = 3
+    network = build(replace(model, scored_loops=3))
     answers = network(TOKENS, every=True)
     assert len(answers) == 3
     for loops, answer in zip((2, 3, 4), answers, strict=True):
@@ -69,7 +68,7 @@ def test_training_scores_the_answers_after_each_of_the_last_loops(model):
 
 def test_truncated_gradients_do_not_flow_through_the_loops_before():
     """Only the scored loops are differentiated: as if what came before had been given."""
-    model = AlgoFormer(heads=1, width=8, loops=4, scored=1, truncated=True)
+    model = AlgoFormer(heads=1, width=8, loops=4, scored_loops=1, truncated=True)
     network = build(model)
     found = torch.autograd.grad(network.answers(TOKENS).square().sum(), list(network.blocks[1].parameters()))
     with torch.no_grad():
@@ -87,9 +86,9 @@ def test_truncated_gradients_do_not_flow_through_the_loops_before():
 @pytest.mark.parametrize("members", [1, 3])
 @pytest.mark.parametrize("normed", [False, True])
 def test_the_loss_is_the_mean_over_the_scored_loops_and_the_error_that_of_the_last(truncated, members, normed):
-    model = AlgoFormer(heads=1, width=8, loops=3, scored=2, truncated=truncated, loop_norm=normed)
+    model = AlgoFormer(heads=1, width=8, loops=3, scored_loops=2, truncated=truncated, loop_norm=normed)
     settings = Settings(steps=4, batch=5, precision="fp64", curriculum=None)
-    population = Population(model, [Member(TASK, seed) for seed in range(members)], settings, torch.device("cpu"))
+    population = Population.of(model, [Member(TASK, seed) for seed in range(members)], settings, torch.device("cpu"))
     x, y = population._draw(None)
     weights = population.layout.low_and_high(population.state.parameters)
     with torch.no_grad():
@@ -128,10 +127,10 @@ def test_many_loops_need_no_more_memory():
 def test_what_makes_no_sense_is_refused(kind):
     with pytest.raises(ValueError, match="loops must be an integer >= 1, got 0"):
         kind(heads=1, width=8, loops=0)
-    with pytest.raises(ValueError, match="scored must be at most loops = 3, got 4"):
-        kind(heads=1, width=8, loops=3, scored=4)
-    with pytest.raises(ValueError, match="scored must be an integer >= 1, got 0"):
-        kind(heads=1, width=8, loops=3, scored=0)
+    with pytest.raises(ValueError, match="scored_loops must be at most loops = 3, got 4"):
+        kind(heads=1, width=8, loops=3, scored_loops=4)
+    with pytest.raises(ValueError, match="scored_loops must be an integer >= 1, got 0"):
+        kind(heads=1, width=8, loops=3, scored_loops=0)
     with pytest.raises(ValueError, match="layers must be an integer >= 1, got 0"):
         kind(heads=1, width=8, layers=0)
     with pytest.raises(ValueError, match="truncated must be True or False, got 'yes'"):
@@ -214,8 +213,8 @@ def test_loops_train_in_16_bits_with_such_keys(members):
     for precision in ("bf16", "fp32"):
         settings = Settings(steps=60, batch=16, precision=precision, warmup=5, curriculum=None)
         own = [Member(TASK, seed, 1e-2) for seed in range(members)]
-        model = Looped(heads=2, width=16, loops=3, scored=2)
-        population = Population(model, own, settings, torch.device("cpu"))
+        model = Looped(heads=2, width=16, loops=3, scored_loops=2)
+        population = Population.of(model, own, settings, torch.device("cpu"))
         for _ in range(60):
             population.step()
         errors[precision] = population.state.losses[:60].view(6, 10, members).mean(1)

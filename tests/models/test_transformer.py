@@ -10,10 +10,15 @@ from huggingface import gpt2
 from scipy import special, stats
 from torch import Tensor
 
-from algoscope import models
+from algoscope import models, testing
 from algoscope.models import Model, Network, Transformer
 
 Array = np.ndarray
+
+
+@pytest.mark.parametrize("model", battery.MODELS, ids=str)
+def test_contract(model):
+    testing.check_model(model, battery.task_for(model))
 
 
 @pytest.mark.parametrize("model", battery.MODELS, ids=str)

@@ -18,7 +18,7 @@ GRAPHS = 512
 def test_restricting_the_diameter_moves_the_weights_from_the_heuristic_to_the_algorithm():
     members = [Member(Connectivity(8, largest=limit, collection=GRAPHS), 0, 1.0) for limit in (None, 3)]
     options = {"batch": GRAPHS, "optimizer": "sgd", "warmup": 0, "clip": 1e9}
-    population = Population(Disentangled(1), members, Settings(steps=500, **options), torch.device("cpu"))
+    population = Population.of(Disentangled(1), members, Settings(steps=500, **options), torch.device("cpu"))
     assert bool((weights_of(population).error > 0.95).all())
     for _ in range(500):
         population.step()

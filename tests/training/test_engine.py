@@ -29,7 +29,7 @@ def both() -> tuple[list[dict[str, torch.Tensor]], int]:
     torch.compile = functools.partial(torch.compile, backend="aot_eager")
     model, states = Transformer(layers=2, heads=2, width=8), []
     for compiled in (False, True):
-        population = Population(model, MEMBERS, replace(SETTINGS, compile=compiled).on(CPU, MEMBERS[0].task), CPU)
+        population = Population.of(model, MEMBERS, replace(SETTINGS, compile=compiled).on(CPU, MEMBERS[0].task), CPU)
         states.append({name: tensor.clone() for name, tensor in population.state.tensors().items()})
         step = prepare(population)
         states.append({name: tensor.clone() for name, tensor in population.state.tensors().items()})
@@ -67,7 +67,7 @@ def test_a_precision_is_that_of_every_product_while_a_step_is_prepared(monkeypat
 
     before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     monkeypatch.setattr("algoscope.training.engine._compile", nothing)
-    population = Population(Transformer(1, 1, 8), MEMBERS, replace(SETTINGS, precision=precision, compile=True), CPU)
+    population = Population.of(Transformer(1, 1, 8), MEMBERS, replace(SETTINGS, precision=precision, compile=True), CPU)
     monkeypatch.setattr(population, "step", lambda: look(population))
     prepare(population)
     assert seen == [(matrices, recurrent)]

@@ -1,4 +1,4 @@
-"""Search tasks and indexes in the engine: recordable steps, run folders, and the usual loop."""
+"""Search tasks and indexes in the engine: recordable steps, run folders, and the baseline loop."""
 
 import battery
 import pytest
@@ -10,11 +10,11 @@ from algoscope.models import Index
 from algoscope.models.index import IndexNetwork
 from algoscope.tasks import UniformSearch
 from algoscope.training import Member, Settings
-from algoscope.training.bench import usual
+from algoscope.training.bench import baseline_step
 from algoscope.training.population import Population
 
 CPU = torch.device("cpu")
-MODEL = Index(lookups=2, slots=1, layers=1, heads=2, width=8, hidden=16)
+MODEL = Index(lookups=2, slots=1, layers=1, width=8, hidden=16)
 TASK = UniformSearch(size=6, queries=2)
 
 
@@ -38,7 +38,7 @@ def test_drawing_never_waits_for_the_device(task):
 @pytest.mark.parametrize("members", [1, 2])
 def test_a_step_never_waits_for_the_device(model, members):
     settings = Settings(steps=10, batch=4, curriculum=None)
-    population = Population(model, [Member(battery.task_for(model), seed) for seed in range(members)], settings, CPU)
+    population = Population.of(model, [Member(battery.task_for(model), seed) for seed in range(members)], settings, CPU)
     with FakeTensorMode(allow_non_fake_inputs=True):
         population.step()
 
@@ -46,7 +46,7 @@ def test_a_step_never_waits_for_the_device(model, members):
 @pytest.mark.parametrize("model", [battery.INDEXES[-1], battery.COUNTERS[-1]], ids=str)
 def test_pictures_are_encoded_in_16_bits_and_their_features_are_not(model):
     settings = Settings(steps=4, batch=4, precision="bf16", curriculum=None)
-    population = Population(model, [Member(battery.task_for(model), seed) for seed in (0, 1)], settings, CPU)
+    population = Population.of(model, [Member(battery.task_for(model), seed) for seed in (0, 1)], settings, CPU)
     population.step()
     assert bool(population.state.losses[0].isfinite().all())
     tensors = population.layout.tensors(population.layout.low_and_high(population.state.parameters))
@@ -80,8 +80,8 @@ def test_a_run_is_saved_resumed_and_loaded(tmp_path):
     assert 0 < whole.final[0]["error"] < 3  # in units of a blind guess
 
 
-def test_the_usual_loop_trains_an_index_too():
+def test_the_baseline_loop_trains_an_index_too():
     network = MODEL.build(TASK.inputs, TASK.outputs, TASK.length, torch.Generator().manual_seed(0))
     before = network.read_out.weight.clone()
-    usual(TASK, network, 8, CPU)()
+    baseline_step(TASK, network, 8, CPU)()
     assert not torch.equal(before, network.read_out.weight)

@@ -53,19 +53,21 @@ def test_weights_kept_on_the_way_are_those_of_a_shorter_run(tmp_path):
     def trained(steps: int, **more):
         return ag.train(TASKS, MODELS[0], steps, seed=[3, 4], device="cpu", checkpoint_every=5, **options, **more).path
 
-    whole = trained(10, keep=(4, 7))
+    whole = trained(10, checkpoint_steps=(4, 7))
     for step in (4, 7):
         part = trained(step)
         for i in range(2):
             found, wanted = ag.load(whole, i, step=step).state_dict(), ag.load(part, i).state_dict()
             assert all(torch.equal(found[name], wanted[name]) for name in wanted)
-    with pytest.raises(ValueError, match="step must be one that was kept, 4, 7 or 10 of the last checkpoint, got 5"):
+    with pytest.raises(
+        ValueError, match="step must be one whose weights were saved, 4, 7 or 10 of the last checkpoint, got 5"
+    ):
         ag.load(whole, step=5)
     for i in range(2):  # the last checkpoint is the end
         found, wanted = ag.load(whole, i, step=10).state_dict(), ag.load(whole, i).state_dict()
         assert all(torch.equal(found[name], wanted[name]) for name in wanted)
     runs.Folder(whole).state.rename(tmp_path / "away")
-    with pytest.raises(ValueError, match="step must be one that was kept, 4, 7, got 10"):
+    with pytest.raises(ValueError, match="step must be one whose weights were saved, 4, 7, got 10"):
         ag.load(whole, step=10)
     with pytest.raises(ValueError, match="step must be an integer >= 0, got -1"):
         ag.load(whole, step=-1)
@@ -75,8 +77,8 @@ def test_weights_kept_on_the_way_are_those_of_a_shorter_run(tmp_path):
         runs.RunError, match=r"state.safetensors does not fit its configuration: parameters is .2, \d+. .* instead"
     ):
         ag.load(whole, step=10)
-    with pytest.raises(ValueError, match="keep must name steps up to steps = 10, got 11"):
-        trained(10, keep=(11,))
+    with pytest.raises(ValueError, match="checkpoint_steps must be at most steps = 10, got 11"):
+        trained(10, checkpoint_steps=(11,))
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

@@ -17,7 +17,7 @@ import algoscope as ag
 from algoscope import files, runs
 from algoscope.models import Transformer
 from algoscope.tasks import LinearRegression
-from algoscope.training import Curriculum, Diverged
+from algoscope.training import Curriculum, Diverged, Settings
 
 TASK = LinearRegression(dim=2, examples=3)
 MODEL = Transformer(layers=1, heads=1, width=8)
@@ -107,7 +107,7 @@ def test_metrics_and_configuration_are_written(tmp_path):
     assert header == {"config": runs.Folder(run.path).read_config().hash}
     assert [(line["step"], line["member"]) for line in lines] == [(s, m) for s in (10, 20, 30, 40, 45) for m in (0, 1)]
     config = json.loads((run.path / "config.json").read_text())
-    assert config["model"]["kind"] == "Transformer"
+    assert config["model"]["kind"] == "algoscope.models.Transformer"
     assert [member["seed"] for member in config["members"]] == [0, 1]
     assert run.final == lines[-2:]
 
@@ -275,7 +275,7 @@ def test_weights_that_are_not_finite_are_neither_kept_nor_handed_out(tmp_path):
     assert together.final[0]["stopped_at"] == -1
     with pytest.raises(runs.RunError, match=r"member 1 of .* diverged"):
         ag.load(together.path, member=1)
-    rare = {**settings, "log_every": 10, "checkpoint_every": 10, "keep": (1, 2)}
+    rare = {**settings, "log_every": 10, "checkpoint_every": 10, "checkpoint_steps": (1, 2)}
     together = ag.train(TASK, MODEL, 2, [0, 1], [1e-3, 1e39], tmp_path / "kept", "cpu", **rare)
     for step in (1, 2):
         assert all(bool(own.isfinite().all()) for own in ag.load(together.path, step=step).parameters())
@@ -298,12 +298,23 @@ def test_what_is_no_task_and_no_number_is_refused(arguments, message, tmp_path):
 
 
 @pytest.mark.usefixtures("as_users_run_it")
-def test_what_is_no_model_is_refused(tmp_path):
+def test_what_is_no_model_or_has_no_steps_is_refused(tmp_path):
     name: Any = "transformer"
     with pytest.raises(ValueError, match=r"model must be one such as Transformer.*, got 'transformer'"):
         ag.train(TASK, name, 10, out=tmp_path)
+    with pytest.raises(ValueError, match="steps must be an integer"):
+        ag.train(TASK, MODEL, out=tmp_path)
 
 
 def test_lists_of_different_lengths_are_refused(tmp_path):
     with pytest.raises(ValueError, match="must be single or lists of one length, got lengths"):
         ag.train(TASK, MODEL, 10, seed=[0, 1, 2], learning_rate=[1e-3, 1e-4], out=tmp_path)
+
+
+def test_settings_are_given_as_a_value_or_one_by_one(tmp_path):
+    options = {"batch": 4, "log_every": 10, "checkpoint_every": 10, "curriculum": None}
+    one = ag.train(TASK, MODEL, 10, out=tmp_path, device="cpu", **options)
+    whole = ag.train(TASK, MODEL, out=tmp_path / "whole", device="cpu", settings=Settings(steps=10, **options))
+    assert content(one) == content(whole)
+    with pytest.raises(ValueError, match="settings must be given alone, got steps, batch beside them"):
+        ag.train(TASK, MODEL, 10, out=tmp_path, settings=Settings(steps=10), batch=4)

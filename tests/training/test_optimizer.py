@@ -26,7 +26,7 @@ class Judge:
 
     def __init__(self, options: Settings, rate: float, model: Transformer = MODEL) -> None:
         self.options, self.rate = options, rate
-        self.population = Population(model, [Member(TASK, 3, rate)], options, CPU)
+        self.population = Population.of(model, [Member(TASK, 3, rate)], options, CPU)
         self.network = model.build(TASK.inputs, TASK.outputs, TASK.length, torch.Generator()).double()
         self.network.load_state_dict(self.population.layout.full(self.population.state.parameters))
 
@@ -48,7 +48,7 @@ class Judge:
 
 
 def ours(options: Settings, rate: float, steps: int, model: Transformer = MODEL) -> dict[str, torch.Tensor]:
-    population = Population(model, [Member(TASK, 3, rate)], options, CPU)
+    population = Population.of(model, [Member(TASK, 3, rate)], options, CPU)
     for _ in range(steps):
         population.step()
     return population.layout.full(population.state.parameters)
@@ -144,13 +144,13 @@ def test_orthogonal_keeps_singular_vectors_and_levels_singular_values(shape):
 
 
 def test_a_network_without_blocks_is_moved_by_adamw():
-    population = Population(Recurrent(layers=1, width=4), [Member(TASK)], settings(), CPU)
+    population = Population.of(Recurrent(layers=1, width=4), [Member(TASK)], settings(), CPU)
     assert population.layout.muon == 0
     assert population.state.second_moment.shape == population.state.parameters.shape
 
 
 def test_an_engine_may_try_more_steps_than_a_short_run_has():
-    population = Population(MODEL, [Member(TASK)], Settings(steps=1, batch=2), CPU)
+    population = Population.of(MODEL, [Member(TASK)], Settings(steps=1, batch=2), CPU)
     for _ in range(3):
         population.step()
     assert int(population.state.step) == 3

@@ -14,7 +14,7 @@ SETTINGS = Settings(steps=200, batch=8, warmup=20, precision="fp64", curriculum=
 
 
 def trained(members: list[Member], model=None, settings: Settings = SETTINGS, steps: int = 200) -> Population:
-    population = Population(model or Transformer(2, 2, 16), members, settings, CPU)
+    population = Population.of(model or Transformer(2, 2, 16), members, settings, CPU)
     for _ in range(steps):
         population.step()
     return population
@@ -56,7 +56,7 @@ def test_the_rate_rises_then_falls_like_a_cosine():
 
 def test_the_curriculum_leaves_later_positions_and_dimensions_out():
     settings = Settings(steps=10, batch=4, precision="fp64", curriculum=Curriculum(dims=1, points=2, interval=3))
-    population = Population(Transformer(1, 1, 8), [Member(TASK)], settings, CPU)
+    population = Population.of(Transformer(1, 1, 8), [Member(TASK)], settings, CPU)
     x, y = (torch.randn(1, 4, 6, *shape, dtype=torch.float64) for shape in ((3,), ()))
     two = torch.tensor(2)
     before = population.losses(population.layout.low_and_high(population.state.parameters), x, y, two)
@@ -91,7 +91,7 @@ def test_a_run_always_reaches_the_whole_task():
 
 def test_the_loss_is_the_mean_squared_error():
     settings = Settings(steps=10, batch=4, precision="fp64", curriculum=None)
-    population = Population(Transformer(1, 1, 8), [Member(TASK)], settings, CPU)
+    population = Population.of(Transformer(1, 1, 8), [Member(TASK)], settings, CPU)
     prompts = TASK.sample(4, seed=0)
     network = Transformer(1, 1, 8).build(TASK.inputs, TASK.outputs, TASK.length, torch.Generator()).double()
     network.load_state_dict(population.layout.full(population.state.parameters))
@@ -124,7 +124,7 @@ def test_recurrent_networks_take_turns():
         ({"steps": 5, "betas": 0.9}, "betas must be two numbers from 0 up to but not 1, got 0.9"),
         ({"steps": 5, "betas": ("a", 0.9)}, "betas must be two numbers from 0 up to but not 1"),
         ({"steps": 5, "compile": "yes"}, "compile must be True, False or None"),
-        ({"steps": 5, "keep": 5}, "keep must be a tuple of steps, got 5"),
+        ({"steps": 5, "checkpoint_steps": 5}, "checkpoint_steps must be a tuple of steps, got 5"),
         ({"steps": 5, "curriculum": False}, "curriculum must be a Curriculum or None"),
         ({"steps": 5, "precision": "fp8"}, "precision must be one of 'auto', 'bf16', 'tf32', 'fp32', 'fp64'"),
         (

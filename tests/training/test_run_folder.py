@@ -27,7 +27,13 @@ MODEL = Transformer(layers=1, heads=2, width=8)
 
 
 def trained(out: Path, seed: int = 0, **changes):
-    options: dict[str, Any] = {"batch": 4, "warmup": 2, "log_every": 5, "checkpoint_every": 10, "keep": (5, 15)}
+    options: dict[str, Any] = {
+        "batch": 4,
+        "warmup": 2,
+        "log_every": 5,
+        "checkpoint_every": 10,
+        "checkpoint_steps": (5, 15),
+    }
     options |= {"curriculum": Curriculum(1, 2), "device": "cpu"}
     return ag.train(TASK, MODEL, 20, seed=[seed, 7], out=out, **(options | changes))
 
@@ -96,9 +102,9 @@ def test_files_of_another_run_are_refused(folder, tmp_path):
 
 
 def test_weights_of_another_step_are_refused(folder):
-    shutil.copy(folder.kept(5), folder.kept(15))
+    shutil.copy(folder.at_step(5), folder.at_step(15))
     refused(folder.path, "was written as model-5.safetensors", step=15)
-    shutil.copy(folder.kept(5), folder.model)
+    shutil.copy(folder.at_step(5), folder.model)
     refused(folder.path, "was written as")
 
 
@@ -108,12 +114,12 @@ def test_the_name_of_a_folder_is_free(folder, tmp_path):
     assert ag.load(moved, member=1).parameter_count > 0
 
 
-def as_format_1(folder: runs.Folder) -> None:
-    """The folder as it was before configurations had a format: no hashes, and a checksum of tensors alone."""
+def as_format_1(folder: runs.Folder) -> runs.Folder:
+    """The folder as it was before configurations had a format: no hashes, and a checksum of tensors alone. Classes had
+    no modules.
+    """
     found = files.read_json(folder.config)
-    parts = {name: found[name] for name in runs.PARTS}
-    if parts["settings"]["optimizer"] == "sgd":
-        parts["settings"]["optimizer"] = "descent"
+    parts = formats.in_format({name: found[name] for name in runs.PARTS}, 1)
     folder.config.write_text(json.dumps(parts, indent=2) + "\n")
     for file in (folder.summary, folder.clock, folder.environment):
         if file.exists():
@@ -123,13 +129,16 @@ def as_format_1(folder: runs.Folder) -> None:
         tensors, _ = files.read_tensors(file)
         file.write_bytes(save(tensors, {"sha256": files._checksum(tensors, {})}))
     folder.metrics.write_text("".join(folder.metrics.read_text().splitlines(keepends=True)[1:]))
+    name = folder.path.name.rpartition("-")[0]
+    return runs.Folder(folder.path.rename(folder.path.with_name(runs.identity(name, parts))))
 
 
 def test_a_run_of_format_1_is_loaded_and_verified(tmp_path):
     folder = runs.Folder(trained(tmp_path, optimizer="sgd").path)
     weights = ag.load(folder.path).state_dict()
-    as_format_1(folder)
+    folder = as_format_1(folder)
     assert Configuration.read(folder.path).settings.optimizer == "sgd"
+    assert Configuration.read(folder.path).settings.checkpoint_steps == (5, 15)
     assert all(torch.equal(weights[name], part) for name, part in ag.load(folder.path).state_dict().items())
     assert len(folder.read_metrics()) == 8
 
@@ -143,7 +152,7 @@ def test_an_interrupted_run_of_format_1_resumes_to_the_same_bits(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path / "stopped", progress=stop)
     (path,) = (tmp_path / "stopped").iterdir()
-    as_format_1(runs.Folder(path))
+    path = as_format_1(runs.Folder(path)).path
     assert trained(tmp_path / "stopped").path == path
     one, two = (files.read_tensors(folder.model)[0] for folder in (straight, runs.Folder(path)))
     assert all(torch.equal(one[name], two[name]) for name in one)
@@ -159,6 +168,17 @@ def test_the_table_of_formats_renames_classes_fields_and_values(monkeypatch):
     new = {"a": [{"kind": "New", "width": 3, "form": "circle"}], "size": 1, "form": "round"}
     assert formats.up_to_date(old, 1) == new
     assert formats.up_to_date(old, 2) == old
+    assert formats.in_format(new, 1) == old
+    assert formats.in_format(new, 2) == new
+
+
+def test_fields_of_format_2_are_renamed():
+    loops = [{"kind": kind, "loops": 3, "scored": 2} for kind in ("AlgoFormer", "Looped")]
+    old = {"model": loops, "settings": {"kind": "Settings", "keep": [5], "optimizer": "sgd"}}
+    found = formats.up_to_date(old, 2)
+    assert [model["scored_loops"] for model in found["model"]] == [2, 2]
+    assert found["settings"] == {"kind": "algoscope.training.Settings", "checkpoint_steps": [5], "optimizer": "sgd"}
+    assert formats.in_format(found, 2) == old
 
 
 @pytest.mark.parametrize(("changes", "words"), [({"format": 99}, "format 99"), ({"version": 99}, "version 99")])
@@ -194,7 +214,7 @@ def test_a_configuration_of_a_wrong_structure_is_refused(tmp_path, content):
 @pytest.mark.usefixtures("as_users_run_it")
 def test_a_configuration_of_a_giant_is_refused_in_bounded_time_and_memory(tmp_path, name, value):
     folder = runs.Folder(trained(tmp_path).path)
-    as_format_1(folder)
+    folder = as_format_1(folder)
     found = json.loads(folder.config.read_text())
     found["model"] |= {name: value}
     folder.config.write_text(json.dumps(found))

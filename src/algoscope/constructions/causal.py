@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
+from algoscope.constructions.anatomy import name_places
 from algoscope.constructions.newton import check_sizes
 from algoscope.constructions.stream import Stream, clear, of_places, one, write_head
 from algoscope.models import Transformer
@@ -53,7 +54,7 @@ def causal_newton(dim: int, examples: int, steps: int, alpha: float) -> Transfor
     network = model.build(task.inputs, task.outputs, task.length, torch.Generator()).double().eval()
     clear(network)
     network.give_positions(_positions(task, stream, heads * size))
-    network.places = stream.places
+    name_places(network, stream.places, whole=False)
     with torch.no_grad():
         network.read_in.weight[stream["token"]] = one(dim)
         network.read_out.weight[:, stream["prediction"]] = 1.0
@@ -113,9 +114,9 @@ def _layers(dim: int, stream: Stream, steps: int, alpha: float) -> Iterable[list
     for _ in range(steps + 1):
         weights = [Product(where["w"][a], entry("m", a, b), where["b"][b]) for a, b in entries]
         yield product("sm", "s", "m") + weights
-        told = cleared("prediction") + [Product(where["prediction"][0], w, x) for w, x in _pairs(where)]
+        predicted = cleared("prediction") + [Product(where["prediction"][0], w, x) for w, x in _pairs(where)]
         doubled = [Product(k, k, unit, 1.0) for k in where["m"]]
-        yield product("m", "m", "sm", -1.0) + doubled + told + cleared("sm") + cleared("w")
+        yield product("m", "m", "sm", -1.0) + doubled + predicted + cleared("sm") + cleared("w")
 
 
 def _pairs(where: dict[str, range]) -> Iterable[tuple[int, int]]:

@@ -20,7 +20,7 @@ LARGEST = 1e150  # sharpness: its products with the sums of blocks must stay num
 
 
 def connectivity(nodes: int, layers: int) -> DisentangledNetwork:
-    """Says of nodes that they are connected if they are at most 3^layers hops apart, in float64."""
+    """Predicts that nodes are connected if they are at most 3^layers hops apart, in float64."""
     arguments.integer("nodes", nodes, 1)
     arguments.integer("layers", layers, 1)
     exponent = (3**layers - 1) // 2
@@ -40,8 +40,8 @@ def connectivity(nodes: int, layers: int) -> DisentangledNetwork:
 def beyond_reach(nodes: int, layers: int) -> Float[Tensor, "nodes nodes"]:
     """A graph of diameter 3^layers + 1, with self-loops, in float64: a path, and the other nodes by themselves.
 
-    The ends of the path are connected, and no network of so many layers whose weights are not negative, and which says
-    nothing wrong elsewhere, can tell (Theorem 4.5).
+    The ends of the path are connected, and no network of so many layers with nonnegative weights that is right
+    everywhere else finds that (Theorem 4.5).
     """
     arguments.integer("layers", layers, 1, 12)
     links = 3**layers + 1

@@ -39,7 +39,7 @@ class Decoder(Pairs):
         self.copy(1, "y", {"all": 1.0, "blank": -1.0, "point": -1.0})
 
     def multiply(self, layer: int, left: str, right: str, target: str, size: float) -> None:
-        """target_j += left_j · right_j, at the tokens of x: each looks at itself alone.
+        """target_j += left_j · right_j, at the tokens of x: each attends to itself alone.
 
         It knows itself by its code: the numbers stay small, so that less is lost than with places.
         """

@@ -8,9 +8,9 @@ scores ±c s_i, two heads whose difference is taken give
 
 a sum over examples as exact as c is small, until rounding, of size ε/c, takes over. A large C makes the rest, of
 size N e^−C, vanish. What the blank token itself holds comes back e^C times as large: it must stay zero to the last bit,
-which the proofs leave open, so it looks at nobody else. Copies are made by scores T(1 − (i + offset − j)²); tokens that
-should not copy look at the blank one. (The theorems speak of increasing the temperature: it is to be lowered. Lemma A.3
-has no T at all, and its scores of 1 against ε copy nothing sharply.)
+which the proofs leave open, so it attends to itself alone. Copies are made by scores T(1 − (i + offset − j)²); tokens
+that should not copy attend to the blank one. (The theorems speak of increasing the temperature: it is to be lowered.
+Lemma A.3 has no T at all, and its scores of 1 against ε copy nothing sharply.)
 """
 
 import math
@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from algoscope import arguments
+from algoscope.constructions.anatomy import name_places
 from algoscope.constructions.stream import (
     Row,
     Stream,
@@ -39,19 +40,19 @@ from algoscope.tasks import Task
 
 Matrix: TypeAlias = Tensor | Sequence[Sequence[float]]
 SHARP = 60.0  # T: how much closer the right token is than any other; e^−60 is far below rounding
-ASIDE = 1000.0  # how much more who is no x looks at the blank token: the others' shares are zero, not only small
+ASIDE = 1000.0  # extra score of the blank token where a token must not read others: their shares are exactly zero
 MOST = 600.0
 SMALL, LARGE = 6e-6, 40.0  # c, for scores of size 1, and C: about the best in float64 (ε^⅓)
 
 
-class Looped(ABC):
+class LoopConstruction(ABC):
     """A network in float64 whose first layer gathers the examples and whose others are blank, and how to fill these.
 
     Layers count from the first of `pre`. Every token but the blank one is a point, unless `gather` says otherwise.
     """
 
     mask: Literal["full", "causal"] = "full"
-    silent: str  # the place that tells which tokens never answer
+    silent: str  # the place that marks tokens that no query reads
 
     def __init__(
         self,
@@ -97,21 +98,21 @@ class Looped(ABC):
         self.positions[1:, stream["point"]] = 1.0
         self.positions[0, stream["blank"]] = 1.0
         self.positions[:, stream["all"]] = 1.0
-        self.network.places, self.network.whole = stream.places, self.mask == "full"
+        name_places(self.network, stream.places, whole=self.mask == "full")
         self.gather()
         self.network.give_positions(self.positions)
 
     @abstractmethod
     def gather(self) -> None:
-        """Fills the first layer, and what positions tell."""
+        """Fills the first layer and the position vectors."""
 
     def copy(
-        self, head: int, target: str, askers: Mapping[str, float], offset: float = 0.0, wanted: str = "place"
+        self, head: int, target: str, queries: Mapping[str, float], offset: float = 0.0, wanted: str = "place"
     ) -> None:
-        """The place `target` of the askers, a sum of flags, takes what the token at a wanted place was given."""
+        """The place `target` of tokens with one of the flags `queries` receives the token at the wanted place."""
         taken = one(self.stream.size("token"))[: self.stream.size(target)]
         aside = ASIDE * one(4)[:, 3:]  # to the blank token, for all others
-        ask = {name: ((name == "all") - askers.get(name, 0.0)) * aside for name in ("all", *askers)}
+        ask = {name: ((name == "all") - queries.get(name, 0.0)) * aside for name in ("all", *queries)}
         ask[wanted] = SHARP * torch.nn.functional.pad(match_places(offset), (0, 0, 0, 1))
         answer = {"place": one(4)[:, :3], "blank": one(4)[:, 3:]}
         put = {target: one(len(taken))}
@@ -120,19 +121,19 @@ class Looped(ABC):
     def sum_over_examples(
         self,
         layer: int,
-        asker: str,
+        query: str,
         carried: str,
         target: str,
         factor: float = 1.0,
         size: float = 1.0,
         answerer: str = "x",
     ) -> None:
-        """target_j += factor · Σ_i carried_i (x_i · asker_j), by both heads, where these scores are of some size."""
-        dim, values, small = self.stream.size(asker), one(self.stream.size(carried)), self.small / size
+        """target_j += factor · Σ_i carried_i (x_i · query_j), by both heads, where these scores are of some size."""
+        dim, values, small = self.stream.size(query), one(self.stream.size(carried)), self.small / size
         same, lift = one(dim + 1)[:, :dim], one(dim + 1)[:, dim:]
         for head, sign in enumerate((1.0, -1.0)):
             ask = {"all": (1 + ASIDE) * lift, "point": -ASIDE * lift}
-            ask[asker] = ask.get(asker, 0.0) + sign * small * same
+            ask[query] = ask.get(query, 0.0) + sign * small * same
             answer = {answerer: same, "blank": self.large * lift, self.silent: -SHARP * lift}
             carry, put = {carried: math.exp(self.large) * values}, {target: sign * factor / (2 * small) * values}
             write_head(self.network.blocks[layer], head, self.stream, ask, answer, carry, put)
@@ -147,7 +148,7 @@ class Looped(ABC):
         write_leaky_mlp(self.network.blocks[layer], self.stream, sources, target, slope)
 
     def read(self, place: str) -> None:
-        """The predictions stand there."""
+        """The place from which predictions are read."""
         with torch.no_grad():
             self.network.read_out.weight[:, self.stream[place]] = one(self.stream.size(place))
 

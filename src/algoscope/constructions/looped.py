@@ -8,14 +8,14 @@ carry them elsewhere.
 from collections.abc import Sequence
 
 from algoscope import arguments
-from algoscope.constructions.loop import LARGE, SMALL, Looped, Matrix, checked_matrices
+from algoscope.constructions.loop import LARGE, SMALL, LoopConstruction, Matrix, checked_matrices
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import LinearRegression
 
 SMALL_AT_FIRST = 2e-5  # for scores that are small at first, x·Mx or x·w: with a smaller c more is lost to rounding
 
 
-class Pairs(Looped):
+class Pairs(LoopConstruction):
     """Tokens of x hold their example, and they answer."""
 
     silent = "test"

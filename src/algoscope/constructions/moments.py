@@ -44,11 +44,11 @@ def recursion(dim: int, examples: int, first: float, terms: Sequence[Term | tupl
     )  # fmt: skip
     written.mlp(0, {("q", "x"): first})
     for layer, term in enumerate((*steps, Term(keep=1.0)), 1):
-        told = written.predict(layer, "q")
+        predicted = written.predict(layer, "q")
         written.sum_over_examples(layer, (0, 1), "q", "key", "change", term.apply)
         moved = {("q", "q"): term.keep - 1, ("q", "change"): 1.0, ("q", "before"): term.before, ("q", "x"): term.start}
         shifted = {("before", "before"): -1.0, ("before", "q"): 1.0, ("change", "change"): -1.0}
-        written.mlp(layer, {**moved, **shifted, **told})
+        written.mlp(layer, {**moved, **shifted, **predicted})
     return written.network
 
 

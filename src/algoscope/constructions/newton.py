@@ -25,9 +25,9 @@ def newton(dim: int, examples: int, steps: int, alpha: float) -> TransformerNetw
     )
     written.sum_over_examples(1, (0, 1), "x", "key", "u", alpha)  # u = αSx
     for layer in range(2, steps + 3):
-        told = written.predict(layer, "u")
+        predicted = written.predict(layer, "u")
         written.sum_over_examples(layer, (0, 1), "u", "u", "change", -1.0)
-        written.mlp(layer, {("u", "u"): 1.0, ("u", "change"): 1.0, ("change", "change"): -1.0, **told})
+        written.mlp(layer, {("u", "u"): 1.0, ("u", "change"): 1.0, ("change", "change"): -1.0, **predicted})
     return written.network
 
 

@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from algoscope.constructions.anatomy import name_places
 from algoscope.constructions.stream import Stream, clear, match_places, of_places, one, write_head, write_linear_mlp
 from algoscope.models import Transformer
 from algoscope.tasks import LinearRegression
@@ -54,30 +55,30 @@ class Regression:
             self.network.read_in.weight[stream["token"]] = one(dim)
             self.network.read_out.weight[:, stream["prediction"]] = 1.0
         self.network.give_positions(_positions(task, stream, HEADS * size))
-        self.network.places, self.network.whole = stream.places, True
+        name_places(self.network, stream.places)
         self._gather()
 
     def _gather(self) -> None:
-        for head, (asker, offset, target) in enumerate(
+        for head, (query, offset, target) in enumerate(
             (("point", 0.0, "x"), ("example", 0.0, "key"), ("example", 1.0, "y"))
         ):
             taken = one(self.stream.size("token"))[: self.stream.size(target)]
-            ask = {"place": match_places(offset, SILENT), asker: SILENT * one(3)[:, 2:]}
+            ask = {"place": match_places(offset, SILENT), query: SILENT * one(3)[:, 2:]}
             put = {target: self.length * one(len(taken))}  # attention divides by the number of tokens
             write_head(self.network.blocks[0], head, self.stream, ask, {"place": one(3)}, {"token": taken}, put)
 
     def sum_over_examples(
-        self, layer: int, heads: tuple[int, int], asker: str, carried: str, target: str, factor: float = 1.0
+        self, layer: int, heads: tuple[int, int], query: str, carried: str, target: str, factor: float = 1.0
     ) -> None:
-        """target_j += factor · Σ_i carried_i (x_i · asker_j)."""
+        """target_j += factor · Σ_i carried_i (x_i · query_j)."""
         keys, values = one(self.stream.size("key")), one(self.stream.size(carried))
         for head, sign in zip(heads, (1.0, -1.0), strict=True):
-            ask, put = {asker: sign * keys}, {target: sign * factor * self.length * values}
+            ask, put = {query: sign * keys}, {target: sign * factor * self.length * values}
             write_head(self.network.blocks[layer], head, self.stream, ask, {"key": keys}, {carried: values}, put)
 
-    def predict(self, layer: int, asker: str) -> dict[tuple[str, str], float]:
-        """The prediction Σ_i y_i (x_i · asker_j), with heads 2 and 3; what the MLP of the layer must add for it."""
-        self.sum_over_examples(layer, (2, 3), asker, "y", "fresh")
+    def predict(self, layer: int, query: str) -> dict[tuple[str, str], float]:
+        """The prediction Σ_i y_i (x_i · query_j), with heads 2 and 3; what the MLP of the layer must add for it."""
+        self.sum_over_examples(layer, (2, 3), query, "y", "fresh")
         return {("prediction", "prediction"): -1.0, ("prediction", "fresh"): 1.0, ("fresh", "fresh"): -1.0}
 
     def mlp(self, layer: int, changes: Mapping[tuple[str, str], float]) -> None:

@@ -9,12 +9,12 @@ takes nothing: the proof filters this in an MLP, here its position says so.
 from collections.abc import Sequence
 
 from algoscope import arguments
-from algoscope.constructions.loop import LARGE, SMALL, Looped, Matrix, checked_matrices
+from algoscope.constructions.loop import LARGE, SMALL, LoopConstruction, Matrix, checked_matrices
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import AutoregressiveRepresentation
 
 
-class Series(Looped):
+class Series(LoopConstruction):
     silent = "test"
 
     def __init__(

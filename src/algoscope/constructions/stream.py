@@ -6,20 +6,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from algoscope.models.network import Place
+from algoscope.contracts import Place
 from algoscope.models.transformer import Attention, Block, Mlp, TransformerNetwork
 
 Row = Mapping[str, Tensor]  # by place: a matrix from that place, or to it
 
 
 class Stream:
-    """Places of a residual stream, one after the other: how wide each is, and what it holds."""
+    """Places of a residual stream, one after the other: the width and the content of each."""
 
     def __init__(self, **places: tuple[int, str]) -> None:
         self.places: dict[str, Place] = {}
         self.width = 0
-        for name, (width, holds) in places.items():
-            self.places[name] = Place(slice(self.width, self.width + width), holds)
+        for name, (width, content) in places.items():
+            self.places[name] = Place(slice(self.width, self.width + width), content)
             self.width += width
 
     def __getitem__(self, name: str) -> slice:

@@ -3,6 +3,7 @@
 import torch
 
 from algoscope import arguments
+from algoscope.constructions.anatomy import name_places
 from algoscope.constructions.stream import Stream, clear, one, write_head
 from algoscope.models import Transformer
 from algoscope.models.transformer import TransformerNetwork
@@ -30,7 +31,7 @@ def sum_of_tokens(dim: int, length: int) -> TransformerNetwork:
     positions = torch.zeros(length, stream.width, dtype=torch.float64)
     positions[:, stream["all"]] = 1.0
     network.give_positions(positions)
-    network.places, network.whole = stream.places, True
+    name_places(network, stream.places)
     ask = {"all": one(1)}
     write_head(network.blocks[0], 0, stream, ask, ask, {"token": one(dim)}, {"total": length * one(dim)})
     return network

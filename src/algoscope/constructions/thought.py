@@ -1,7 +1,7 @@
 """Gradient descent on the layer that a chain of thought has come to (Gao et al., Theorem 3.3).
 
 Prompts are chains x, s¹, …, s^L, and the last one breaks off at some state: its token asks for the next. Every token
-looks at the last one, learns which state of a chain is wanted, and keeps itself only if it is such a state: what is
+attends to the last one, learns which state of a chain is wanted, and keeps itself only if it is such a state: what is
 left is a regression from these states to the next ones, with the activation undone.
 
 A token that is left out must hold exactly nothing: a state s with |s| < B passes a gate g of 0 or 1 as
@@ -13,13 +13,13 @@ only since its slope is not zero.
 import torch
 
 from algoscope import arguments
-from algoscope.constructions.loop import ASIDE, LARGE, SHARP, SMALL, Looped
+from algoscope.constructions.loop import ASIDE, LARGE, SHARP, SMALL, LoopConstruction
 from algoscope.constructions.stream import one, write_head, write_units
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.tasks import ChainOfThought
 
 
-class Chains(Looped):
+class Chains(LoopConstruction):
     silent = "last"
 
     def __init__(self, task: ChainOfThought, loops: int, small: float, large: float) -> None:
@@ -43,13 +43,13 @@ class Chains(Looped):
         tokens = torch.arange(self.network.length)
         self.positions[tokens + 1, self.stream["level"].start + tokens % self.levels] = 1.0
         later, aside = one(2)[:, :1], one(2)[:, 1:]
-        told = one(self.levels + 1)
+        flags = one(self.levels + 1)
         write_head(
             self.network.blocks[0], 0, self.stream,
             query={"point": SHARP * later - ASIDE * aside, "all": ASIDE * aside},
             key={"place": later @ torch.tensor([[1.0, 0.0, 1.0]]).double(), "blank": aside},
-            value={"level": told[:, :-1], "place": told[:, -1:] @ torch.tensor([[1.0, 0.0, 0.0]]).double()},
-            output={"wanted": told[:-1], "end": told[-1:]},
+            value={"level": flags[:, :-1], "place": flags[:, -1:] @ torch.tensor([[1.0, 0.0, 0.0]]).double()},
+            output={"wanted": flags[:-1], "end": flags[-1:]},
         )  # fmt: skip
         self.copy(1, "next", {"point": 1.0}, offset=1.0)
 

@@ -1,9 +1,9 @@
 """What learns: networks over token vectors. Tasks decide how prompts become tokens and where predictions are read."""
 
+from algoscope.contracts import Model, Network
 from algoscope.models.algoformer import AlgoFormer, Looped
 from algoscope.models.disentangled import Disentangled
 from algoscope.models.index import Index
-from algoscope.models.network import Model, Network
 from algoscope.models.recurrent import Recurrent
 from algoscope.models.sketch import LearnedSketch
 from algoscope.models.transformer import Transformer

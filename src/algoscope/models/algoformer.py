@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope import arguments
+from algoscope.contracts import NO_EDITS, Edits, TrainingNeeds
 from algoscope.models.network import MOST_LAYERS, Norm
 from algoscope.models.transformer import Attention, Transformer, TransformerNetwork, added
 
@@ -22,20 +23,20 @@ Stream = tuple[Tensor, ...]
 class AlgoFormer(Transformer):
     """AlgoFormer: layers before, in and after a loop.
 
-    `pre` layers once, then `layers` again and again, `loops` times, then `post` layers once (Gao et al. 2024).
+    `pre` layers run once, then `layers` run `loops` times, then `post` layers once (Gao et al. 2024).
 
-    `injection` is what a loop begins with, beside what the one before it left: "none", the "prompt" as it was embedded,
-    or what "pre" left (the first loop then begins with that alone). In training the last `scored` loops answer, each
-    through `post`, and all count alike; `truncated` lets no gradient flow through the loops before these. With
-    `loop_norm` a LayerNorm ends every loop, as in `Looped`. The other options are those of `Transformer`.
+    `injection` is added to the input of every loop: "none", the "prompt" as it was embedded, or the output of "pre",
+    which the first loop has as its input already. In training the last `scored_loops` answer, each through `post`, with
+    equal weights in the loss; `truncated` stops the gradient at the first of them. With `loop_norm` a LayerNorm ends
+    every loop, as in `Looped`. The other options are those of `Transformer`.
     """
 
     layers: int = 1  # blocks inside the loop
     pre: int = 1  # blocks before the loop
     post: int = 1  # blocks after the loop
     loops: int = 20  # how often they run
-    injection: Literal["none", "prompt", "pre"] = "none"  # what every loop is given again
-    scored: int = 1  # last loops whose answers training counts
+    injection: Literal["none", "prompt", "pre"] = "none"  # added to the input of every loop
+    scored_loops: int = 1  # how many of the last loops answer in training
     truncated: bool = False  # no gradient through the loops before these
     loop_norm: bool = False  # a LayerNorm ends every loop
 
@@ -59,15 +60,15 @@ class AlgoFormer(Transformer):
 class Looped(Transformer):
     """A looped transformer.
 
-    `layers` again and again, `loops` times, each time on the sum of what the last loop left and the embedded prompt.
+    `layers` run `loops` times, each time on the sum of the last loop's output and the embedded prompt.
 
-    Yang et al. 2024: it begins with zero, positions are a part of what is added, and a norm ends every loop, which is
-    what the next one and the read-out see. `scored` and `truncated` are as in `AlgoFormer`.
+    Yang et al. 2024: the first loop starts from zero, positions are part of the prompt, and every loop ends with a norm
+    that the next loop and the read-out read. `scored_loops` and `truncated` are as in `AlgoFormer`.
     """
 
     layers: int = 1  # blocks inside the loop
     loops: int = 20  # how often they run
-    scored: int = 1  # last loops whose answers training counts
+    scored_loops: int = 1  # how many of the last loops answer in training
     truncated: bool = False  # no gradient through the loops before these
 
     def __post_init__(self) -> None:
@@ -79,17 +80,16 @@ class Looped(Transformer):
 
 
 def check_loops(model: "AlgoFormer | Looped") -> None:
-    for name in ("layers", "loops", "scored"):
+    for name in ("layers", "loops", "scored_loops"):
         arguments.integer(name, getattr(model, name), 1, MOST_LAYERS)
-    if model.scored > model.loops:
-        raise ValueError(f"scored must be at most loops = {model.loops}, got {model.scored}")
+    if model.scored_loops > model.loops:
+        raise ValueError(f"scored_loops must be at most loops = {model.loops}, got {model.scored_loops}")
     arguments.boolean("truncated", model.truncated)
 
 
 class LoopingNetwork(TransformerNetwork):
-    """What both have in common: a number of loops that may change, and answers after the last of them."""
+    """Shared by both: a number of loops that may change, and answers after the last of them."""
 
-    once = False
     before: tuple[str, ...] = ()  # stages before the loops
     after: tuple[str, ...] = ()
 
@@ -97,14 +97,15 @@ class LoopingNetwork(TransformerNetwork):
         self, model: AlgoFormer | Looped, inputs: int, outputs: int, length: int, generator: torch.Generator
     ) -> None:
         super().__init__(model, inputs, outputs, length, generator)
-        self.scored, self.truncated, self.selective = model.scored, model.truncated, False
+        self.scored_loops, self.truncated = model.scored_loops, model.truncated
+        self.training_needs = TrainingNeeds(n_scored_outputs=model.scored_loops)
         for part in self.modules():
             if isinstance(part, Attention):
                 part.relative = part.kind == "softmax"  # loops make much of rounding (docs/training.md)
         self.run_loops(model.loops)
 
     def run_loops(self, loops: int) -> None:
-        """From now on so many, whatever it was trained with."""
+        """Sets the number of loops, whatever it was trained with."""
         arguments.integer("loops", loops, 1, MOST_LAYERS)
         self.loops = loops
         self.name_stages((*self.before, *(f"loop {t + 1}" for t in range(loops)), *self.after))
@@ -115,7 +116,7 @@ class LoopingNetwork(TransformerNetwork):
         stream, given = self.begin((self.embedded(tokens),))
         found = []
         for t in range(self.loops):
-            scored = t >= self.loops - self.scored
+            scored = t >= self.loops - self.scored_loops
             with torch.no_grad() if self.truncated and not scored else contextlib.nullcontext():
                 stream = self.loop(t, stream, given)
             if scored:
@@ -124,14 +125,14 @@ class LoopingNetwork(TransformerNetwork):
 
     @abstractmethod
     def begin(self, stream: Stream) -> tuple[Stream, Tensor]:
-        """What the first loop is given, and what is added to those that are given something."""
+        """The input of the first loop, and what injection adds to the others."""
 
     @abstractmethod
     def loop(self, t: int, stream: Stream, given: Tensor) -> Stream: ...
 
     @abstractmethod
     def end(self, stream: Stream) -> Stream:
-        """What the read-out sees, given what a loop has left."""
+        """The input of the read-out, given the output of a loop."""
 
     def through(self, blocks: slice, stream: Stream) -> Stream:
         for block in self.blocks[blocks]:
@@ -150,13 +151,16 @@ class AlgoFormerNetwork(LoopingNetwork):
         self.loop_norm = Norm(model.width) if model.loop_norm else None
         self.borders = model.pre, model.pre + model.layers
 
-    def passes(self, stream: Stream, asked: slice | None = None) -> Iterator[tuple[str, Stream]]:
+    def passes(
+        self, stream: Stream, asked: slice | None = None, edits: Edits = NO_EDITS
+    ) -> Iterator[tuple[str, Stream]]:
         stream, given = self.begin(stream)
+        stream = self._edited("pre", stream, edits)
         yield "pre", stream
         for t in range(self.loops):
-            stream = self.loop(t, stream, given)
+            stream = self._edited(f"loop {t + 1}", self.loop(t, stream, given), edits)
             yield f"loop {t + 1}", stream
-        yield "post", self.end(stream)
+        yield "post", self._edited("post", self.end(stream), edits)
 
     def begin(self, stream: Stream) -> tuple[Stream, Tensor]:
         prompt, stream = stream[0], self.through(slice(0, self.borders[0]), stream)
@@ -181,10 +185,12 @@ class LoopedNetwork(LoopingNetwork):
         self.normed = False
         self.run_loops(model.loops)
 
-    def passes(self, stream: Stream, asked: slice | None = None) -> Iterator[tuple[str, Stream]]:
+    def passes(
+        self, stream: Stream, asked: slice | None = None, edits: Edits = NO_EDITS
+    ) -> Iterator[tuple[str, Stream]]:
         stream, given = self.begin(stream)
         for t in range(self.loops):
-            stream = self.loop(t, stream, given)
+            stream = self._edited(f"loop {t + 1}", self.loop(t, stream, given), edits)
             yield f"loop {t + 1}", stream
 
     def begin(self, stream: Stream) -> tuple[Stream, Tensor]:

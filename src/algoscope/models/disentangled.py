@@ -14,7 +14,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope import arguments
-from algoscope.models.network import MOST_LAYERS, Model, Network, Place, draw_normal
+from algoscope.contracts import NO_EDITS, Edits, Model, Network, Place
+from algoscope.models.network import MOST_LAYERS, draw_normal
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Disentangled(Model):
 
     `layers` layers, each of a single matrix W_l of 2^l n rows and columns, drawn with deviation `spread`.
 
-    It says that two nodes are connected with probability 1 − (1 − ε) exp(−αZ), where α is the `sharpness` and ε the
+    It predicts that two nodes are connected with probability 1 − (1 − ε) exp(−αZ), where α is the `sharpness` and ε the
     `floor`; its outputs are the logits of that. The paper leaves α, ε and the spread open. These reproduce its figures.
     """
 
@@ -41,7 +42,7 @@ class Disentangled(Model):
         arguments.number("sharpness", self.sharpness, strict=True)
         arguments.number("floor", self.floor, strict=True)
         if self.floor >= 0.5:
-            raise ValueError(f"floor must be less than 0.5: what it says of unrelated nodes, got {self.floor!r}")
+            raise ValueError(f"floor must be less than 0.5, as the chance of unrelated nodes, got {self.floor!r}")
         arguments.number("spread", self.spread)
 
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "DisentangledNetwork":
@@ -58,6 +59,8 @@ class DisentangledNetwork(Network):
 
     `places` names the blocks of the last: "I", "A", "S1 I", "S1 A", "S2 I", …, "S2 S1 A".
     """
+
+    append_only = True
 
     def __init__(self, model: Disentangled, nodes: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -76,7 +79,7 @@ class DisentangledNetwork(Network):
         }
 
     def run(
-        self, tokens: Float[Tensor, "*batch nodes nodes"], keep: Collection[str] = ()
+        self, tokens: Float[Tensor, "*batch nodes nodes"], keep: Collection[str] = (), edits: Edits = NO_EDITS
     ) -> tuple[Float[Tensor, "*batch nodes nodes"], dict[str, Float[Tensor, "*batch nodes _"]]]:
         if tokens.shape[-2:] != (self.length, self.length):
             raise ValueError(
@@ -85,12 +88,16 @@ class DisentangledNetwork(Network):
             )
         self.check_stages(keep)
         state = self.read_in(tokens)
+        state = edits["embedding"](state) if "embedding" in edits else state
         kept, total = {"embedding": state} if "embedding" in keep else {}, self.read_out.total(state)
         for name, block in zip(self.stages[1:], self.blocks, strict=True):
             scores = block(state)
             total = total + scores @ total  # the sum of the blocks of what follows: the widest stream is never made
-            if name != self.stages[-1] or name in keep:
+            if name != self.stages[-1] or name in keep or edits:
                 state = torch.cat([state, scores @ state], dim=-1)
+            if name in edits:
+                state = edits[name](state)
+                total = self.read_out.total(state)
             if name in keep:
                 kept[name] = state
         return self.read_out(total), kept

@@ -14,14 +14,14 @@ HIDDEN = 128  # as published for numbers of three digits
 SMALLEST = 4  # pixels that two halvings leave one of
 
 
-def check_picture(picture: tuple[int, int] | None, features: int, channels: int) -> None:
-    arguments.integer("features", features, 1)
-    arguments.integer("channels", channels, 1)
+def check_picture(picture: tuple[int, int, int, int] | None) -> None:
+    """Height, width, features and channels."""
     if picture is not None:
-        if not isinstance(picture, tuple | list) or len(picture) != 2:
-            raise ValueError(f"picture must be a height and a width, or None, got {arguments.shown(picture)}")
-        for side in picture:
-            arguments.integer("picture", side, SMALLEST)
+        if not isinstance(picture, tuple | list) or len(picture) != 4:
+            wanted = "a height, a width, features and channels"
+            raise ValueError(f"picture must be {wanted}, or None, got {arguments.shown(picture)}")
+        for name, number in zip(("height", "width", "features", "channels"), picture, strict=True):
+            arguments.integer(f"{name} of the picture", number, SMALLEST if name in ("height", "width") else 1)
 
 
 class Encoder(nn.Module):
@@ -31,11 +31,10 @@ class Encoder(nn.Module):
     divides by the root of its inputs: steps of a training that suits the rest are then short enough for a feature.
     """
 
-    def __init__(
-        self, picture: tuple[int, int], inputs: int, features: int, channels: int, generator: torch.Generator
-    ) -> None:
+    def __init__(self, picture: tuple[int, int, int, int], inputs: int, generator: torch.Generator) -> None:
         super().__init__()
-        height, width = self.picture = picture
+        height, width, features, channels = picture
+        self.picture, self.features = (height, width), features
         if inputs != height * width:
             raise ValueError(
                 f"picture must have as many pixels as tokens have inputs, {inputs}; got {height} x {width}"
@@ -54,11 +53,9 @@ class Encoder(nn.Module):
         return self.last(state.to(tokens.dtype) / math.sqrt(HIDDEN))
 
 
-def encoder(
-    picture: tuple[int, int] | None, inputs: int, features: int, channels: int, generator: torch.Generator
-) -> Encoder | None:
+def encoder(picture: tuple[int, int, int, int] | None, inputs: int, generator: torch.Generator) -> Encoder | None:
     """None where tokens are no pictures."""
-    return None if picture is None else Encoder(picture, inputs, features, channels, generator)
+    return None if picture is None else Encoder(picture, inputs, generator)
 
 
 class Convolution(nn.Module):

@@ -15,7 +15,8 @@ BARRED = -1e4  # far below every logit, but not so far that 32 bits lose what is
 FAINT = 0.02  # a weight this small, relative to that of a blind guess, does not pull harder than a smaller one
 STEEP, SPREAD = 20.0, 3.0  # of a fold; of scores that are folded, so that they are as far apart as others
 SAME = 1e-6  # a variance so small is that of points that are all the same
-COOLING = 0.3, 0.9  # shares of the training between which look-ups become colder
+TEMPERATURE, FINAL_TEMPERATURE = 2.0, 0.25  # of soft choices, and of those that are cooled at the end of training
+COOLING = 0.3, 0.9  # shares of the training between which look-ups are cooled
 FINE = 1000.0  # differences from one part in so many on are seen on a logarithmic scale
 
 
@@ -35,8 +36,8 @@ class Sort(nn.Module):
         order = scores.argsort(dim=-1, stable=True)
         if not soft:
             return order, None
-        apart = (scores.gather(-1, order)[..., :, None] - scores[..., None, :]).abs()
-        return order, (-apart / self.softness).softmax(-1)
+        gap = (scores.gather(-1, order)[..., :, None] - scores[..., None, :]).abs()
+        return order, (-gap / self.softness).softmax(-1)
 
 
 class Score(nn.Module):
@@ -47,8 +48,8 @@ class Score(nn.Module):
     """
 
     def forward(self, numbers: Float[Tensor, "*batch points folds_and_one"]) -> Float[Tensor, "*batch points"]:
-        apart = numbers - numbers.mean(-2, keepdim=True)
-        standard = apart / (apart.square().mean(-2, keepdim=True) + SAME).sqrt()
+        gap = numbers - numbers.mean(-2, keepdim=True)
+        standard = gap / (gap.square().mean(-2, keepdim=True) + SAME).sqrt()
         return SPREAD * folded(standard) if standard.shape[-1] > 1 else standard[..., 0]
 
 
@@ -99,15 +100,15 @@ class Visit(nn.Module):
 
     Returns the logarithms of the weights of places; what the next look-ups see of it: a place, what was read there,
     and how it compares with the query; and the weights by point where `places` are given, or `known` points that what
-    is read may stand for. What is `barred` is added to the logits. The last look-up is among the points, and those
-    `before` among "all" places, of which slots are in `favor`, or "slots" alone; None says that there are no others.
-    These are at the `temperature`, if one is given. The last places, as many as a `directory` has vectors, are known by
-    these, and the others by logits of their own.
+    is read may stand for. What is `barred` is added to the logits. `stored` points come before the slots. The last
+    look-up is among them, if there are any; at those before it the logits of slots are raised by `slot_bias`: where it
+    is infinite they read nothing else. These are at the `temperature`, if one is given. The last places, as many as a
+    `directory` has vectors, are known by these, and the others by logits of their own.
     """
 
-    def __init__(self, points: int, look: Look, before: str | None, favor: float, octaves: int) -> None:
+    def __init__(self, stored: int, look: Look, slot_bias: float, octaves: int) -> None:
         super().__init__()
-        self.points, self.look, self.before, self.favor, self.octaves = points, look, before, favor, octaves
+        self.stored, self.look, self.slot_bias, self.octaves = stored, look, slot_bias, octaves
 
     def forward(
         self,
@@ -122,18 +123,18 @@ class Visit(nn.Module):
         directory: Float[Tensor, "*members listed size"] | None,
         last: bool,
         temperature: Float[Tensor, ""] | None = None,
-    ) -> tuple[Tensor, Float[Tensor, "*batch queries entry"] | None, Float[Tensor, "*batch queries told"]]:
+    ) -> tuple[Tensor, Float[Tensor, "*batch queries entry"] | None, Float[Tensor, "*batch queries found"]]:
         if directory is not None:
             alone = logits.shape[-1] - directory.shape[-1]
             others = of_each(logits[..., alone:], directory.mT) / math.sqrt(directory.shape[-1])
             logits = torch.cat((logits[..., :alone], others), -1)
-        points, slots = logits[..., : self.points], logits[..., self.points :]
-        if last and self.before is not None:
+        points, slots = logits[..., : self.stored], logits[..., self.stored :]
+        if last and self.stored:
             logits = torch.cat((points, torch.full_like(slots, NEVER)), -1)
-        elif self.before == "slots":
+        elif self.slot_bias == math.inf:
             logits = torch.cat((torch.full_like(points, NEVER), slots), -1)
-        elif self.favor:
-            logits = torch.cat((points - self.favor, slots), -1)
+        elif self.slot_bias:
+            logits = torch.cat((points - self.slot_bias, slots), -1)
         logits = logits if barred is None else logits + barred
         weights, value = self.look(logits, stored, noise, None if last else temperature)
         found = weights if places is None else by_point(weights, places, soft)
@@ -144,7 +145,7 @@ class Visit(nn.Module):
         if directory is not None:
             alone = address.shape[-1] - directory.shape[-2]
             address = torch.cat((address[..., :alone], of_each(address[..., alone:], directory)), -1)
-        return weights, torch.cat((address, in_octaves(value, self.octaves), compared(queries, value)), -1), found
+        return weights, torch.cat((address, fourier_features(value, self.octaves), compared(queries, value)), -1), found
 
 
 class Answer(nn.Module):
@@ -176,10 +177,10 @@ def weigh(
     return ((logits + gumbel) / temperature).log_softmax(-1)
 
 
-def cooled(progress: Float[Tensor, ""], warm: float, coldest: float) -> Float[Tensor, ""]:
-    """The temperature after a share of the training: warm at first, then falling by equal factors to the coldest."""
+def cooled(progress: Float[Tensor, ""]) -> Float[Tensor, ""]:
+    """The temperature after a share of the training: constant at first, and then falling by equal factors."""
     begin, end = COOLING
-    return warm * (coldest / warm) ** ((progress - begin) / (end - begin)).clamp(0, 1)
+    return TEMPERATURE * (FINAL_TEMPERATURE / TEMPERATURE) ** ((progress - begin) / (end - begin)).clamp(0, 1)
 
 
 def largest_alone(logits: Float[Tensor, "*shape places"]) -> Float[Tensor, "*shape places"]:
@@ -193,7 +194,7 @@ def waves(places: int, size: int, generator: torch.Generator) -> Float[Tensor, "
     return torch.cos(torch.pi / places * place * frequency) + INITIAL * noise
 
 
-def in_octaves(numbers: Float[Tensor, "*batch inputs"], octaves: int) -> Float[Tensor, "*batch more_inputs"]:
+def fourier_features(numbers: Float[Tensor, "*batch inputs"], octaves: int) -> Float[Tensor, "*batch more_inputs"]:
     """The numbers, and sines and cosines of them, of which each octave has half the wave length of the one before."""
     angles = [torch.pi * 2**octave * numbers for octave in range(octaves)]
     return torch.cat([numbers, *(wave for angle in angles for wave in (angle.sin(), angle.cos()))], -1)
@@ -208,8 +209,8 @@ def of_each(vectors: Float[Tensor, "*batch queries size"], matrix: Float[Tensor,
 
 def compared(query: Tensor, value: Tensor) -> Tensor:
     """How far and on which side of the query a value is, on a logarithmic scale: near ones differ as much as far."""
-    apart = value - query
-    return apart.sign() * (FINE * apart.abs()).log1p() / math.log1p(FINE)
+    gap = value - query
+    return gap.sign() * (FINE * gap.abs()).log1p() / math.log1p(FINE)
 
 
 def sorted_by(points: Tensor, order: Int[Tensor, "*batch points"], soft: Tensor | None) -> Tensor:
@@ -237,8 +238,8 @@ def standing_for(
     """Logarithms of how much each value stands for each point: all for the nearest if that is `hard`, else by the
     inverse of their squared distances.
     """
-    apart = (values[..., :, None, :] - points[..., None, :, :]).square().sum(-1)
-    near = -(apart + SAME**2).log()
+    gap = (values[..., :, None, :] - points[..., None, :, :]).square().sum(-1)
+    near = -(gap + SAME**2).log()
     return largest_alone(near) if hard else near.log_softmax(-1)
 
 
@@ -246,8 +247,8 @@ def nearest_places(
     points: Float[Tensor, "*batch points inputs"], stored: Float[Tensor, "*batch places inputs"]
 ) -> Tensor:
     """For each point the place of what is stored nearest to it."""
-    apart = (points[..., :, None, :] - stored.detach()[..., None, :, :]).square().sum(-1)
-    return apart.argmin(-1).to(points.dtype)
+    gap = (points[..., :, None, :] - stored.detach()[..., None, :, :]).square().sum(-1)
+    return gap.argmin(-1).to(points.dtype)
 
 
 def straight(value: Tensor, soft: Tensor) -> Tensor:

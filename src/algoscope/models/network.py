@@ -1,4 +1,4 @@
-"""What every model provides: a value that describes it, and the network that it builds.
+"""The parts that networks are built of.
 
 A network built of `Linear` and `Norm` also runs as a population: given parameters with a leading axis of members,
 through `torch.func.functional_call`, and tokens [members, batch, length, inputs], each member is computed with its
@@ -6,95 +6,15 @@ own.
 """
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import cast
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from algoscope import arguments
-from algoscope.models import late
-from algoscope.spelling import nearest
+from algoscope.models.kernels import deferred_grads
 
 MOST_LAYERS = 10_000  # parts of a network, one after the other: more would take minutes just to build
-
-
-class Place(NamedTuple):
-    """Coordinates of a stream, and what they hold."""
-
-    where: slice
-    holds: str
-
-
-class Network(nn.Module, ABC):
-    """A network over token vectors that can show its state after each stage.
-
-    `stages` names the stages in order. `run` returns the outputs and the states that were asked for, and no others.
-
-    A bias that changes no answer, such as one that a softmax or a mean takes out again, is marked as `idle`, and
-    training leaves it at zero: all that is left of its gradient is rounding, and AdamW, for which every gradient is of
-    size 1, would follow that at full speed, until the numbers that matter are lost beside it (docs/training.md).
-    """
-
-    stages: tuple[str, ...]
-    blocks: nn.ModuleList  # of one form: what is compiled for one serves all
-    ends: tuple[str, ...] = ()  # its methods before and after the blocks, each compiled as a whole
-    places: Mapping[str, Place] = MappingProxyType({})  # of its stream, by name, where they are known
-    noise: tuple[int, ...] = ()  # shape of the uniform numbers that a sequence takes in training; without them it tests
-    paced: bool = False  # whether it takes `progress`, too, in training: how much of that is over, from 0 to 1
-    scored: int = 1  # how many answers training counts: more than one where a network answers again and again
-    side_by_side: bool = True  # whether parameters may carry a leading axis of members; if not, members take turns
-    once: bool = False  # whether a pass uses each of its parameters once: gradients of weights may then come late
-    selective: bool = False  # whether `run` takes `asked`, the tokens that answer, and spares itself the others
-
-    @abstractmethod
-    def run(
-        self, tokens: Float[Tensor, "*batch length inputs"], keep: Collection[str] = ()
-    ) -> tuple[Float[Tensor, "*batch length outputs"], dict[str, Float[Tensor, "*batch length width"]]]: ...
-
-    def forward(
-        self, tokens: Float[Tensor, "*batch length inputs"], every: bool = False, **given: Any
-    ) -> Float[Tensor, "*scored answers outputs"]:
-        """`given` is `noise` and `progress`, for a network that takes them, in training, or `asked`. With `every`, all
-        answers that count.
-        """
-        return self.answers(tokens, **given) if every else self.run(tokens, **given)[0]
-
-    def answers(
-        self, tokens: Float[Tensor, "*batch length inputs"], noise: Tensor | None = None
-    ) -> Float[Tensor, "scored *batch length outputs"]:
-        """Those that count in training, one above the other, the last one last; `noise` for a network that takes it."""
-        return self(tokens, **({} if noise is None else {"noise": noise}))[None]
-
-    def check_stages(self, keep: Collection[str]) -> None:
-        unknown = [name for name in keep if name not in self.stages]
-        if unknown:
-            meant = nearest(unknown[0], self.stages)
-            raise ValueError(f"stages must be among {list(self.stages)}, got {unknown}{meant}")
-
-    @property
-    def parameter_count(self) -> int:
-        return sum(parameter.numel() for parameter in self.parameters())
-
-
-class Model(ABC):
-    """Describes a network up to what the task decides. Concrete models are frozen dataclasses."""
-
-    family: ClassVar[str | None] = None  # of the tasks that it can be trained on (`Task.family`), if not all
-    version: ClassVar[int] = 1  # changes where the same description builds another network: results on file tell it
-
-    def __init_subclass__(cls, **options: object) -> None:
-        super().__init_subclass__(**options)
-        if "__post_init__" in cls.__dict__:
-            cls.__post_init__ = arguments.checking(cls.__post_init__)
-
-    @abstractmethod
-    def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> Network:
-        """A fresh network for at most `length` tokens of `inputs` coordinates; all draws come from `generator`."""
 
 
 class Linear(nn.Linear):
@@ -109,7 +29,7 @@ class Linear(nn.Linear):
     def __init__(self, inputs: int, outputs: int, stacked: int = 1, exact: bool = False) -> None:
         super().__init__(inputs, outputs)
         self.stacked, self.exact = stacked, exact
-        self.late = False  # whether the gradients of its parameters come when the backward pass is over
+        self.deferred_grads = False  # whether the gradients of its parameters are computed last (`TrainingNeeds`)
 
     def reset_parameters(self) -> None:
         """Left to `draw_linear`: torch would draw from the global random state."""
@@ -119,7 +39,7 @@ class Linear(nn.Linear):
         return biased(*self.terms(input, norm))
 
     def terms(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, ...]:
-        """What `biased` makes the map of: on a GPU product and bias, which are added where the map is used."""
+        """The terms that `biased` sums: on a GPU product and bias, which are added where the map is used."""
         if self.weight.ndim == 2 and not input.is_cuda:
             input, weight, bias = self._after(norm, input)
             return (functional.linear(input.to(weight.dtype), weight, bias),)
@@ -128,8 +48,8 @@ class Linear(nn.Linear):
     def product(self, input: Tensor, norm: "Norm | None" = None) -> tuple[Tensor, Tensor]:
         """The map without its bias, and the bias that is to be added."""
         input, weight, bias = self._after(norm, input)
-        if self.late:
-            product = late.product(input.to(weight.dtype).flatten(0, -2), weight, bias)
+        if self.deferred_grads:
+            product = deferred_grads.product(input.to(weight.dtype).flatten(0, -2), weight, bias)
             return product.unflatten(0, input.shape[:-1]), bias.detach()
         return products(input.to(weight.dtype), weight), bias.to(weight.dtype)
 
@@ -145,9 +65,9 @@ class Linear(nn.Linear):
         return product, biased(products(first, weight.to(first.dtype)), bias.to(first.dtype))
 
     def _after(self, norm: "Norm | None", input: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Input, weight and bias, of which only the weight is rounded yet. In a population scale and shift of the norm
-        move into the weights: these are fewer than the tokens, and torch has no norm with a scale for each member:
-        W(s·x + t) + b = (W·s)x + (Wt + b).
+        """Input, weight and bias after the norm; only the weight is rounded. In a population scale and shift of the
+        norm are folded into the weights, which are fewer than the tokens: W(s·x + t) + b = (W·s)x + (Wt + b). Torch has
+        no norm with a scale for each member.
         """
         dtype = self.weight.dtype
         if norm is None or self.weight.ndim == 2:
@@ -174,7 +94,7 @@ def products(input: Tensor, weight: Tensor) -> Tensor:
 
 
 class Products(torch.autograd.Function):
-    """One product a member. bmm's own gradient of the weights would come out transposed, and be copied."""
+    """One product a member. The gradient of the weights that bmm itself gives is transposed, and would be copied."""
 
     @staticmethod
     def forward(ctx, input: Tensor, weight: Tensor) -> Tensor:

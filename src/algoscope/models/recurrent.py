@@ -8,9 +8,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope import arguments
-from algoscope.models.network import MOST_LAYERS, Linear, Model, Network, draw_linear, draw_normal
+from algoscope.contracts import NO_EDITS, Edits, Model, Network, TrainingNeeds
+from algoscope.models.network import MOST_LAYERS, Linear, draw_linear, draw_normal
 
-FORWARD = 2.5  # gain of fresh weights from layer to layer: at 1, a tenth layer hears nothing of the input (docs/log.md)
+FORWARD = (
+    2.5  # gain of fresh weights from layer to layer: at 1, nothing of the input reaches a tenth layer (docs/log.md)
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Lstm(nn.LSTM):
 class RecurrentNetwork(Network):
     """Stages: "embedding", "layer 1" … "layer L". Any length."""
 
-    side_by_side = False  # torch's LSTM takes the weights of one network
+    training_needs = TrainingNeeds(batches_members=False)  # torch's LSTM takes the weights of one network
 
     def __init__(self, model: Recurrent, inputs: int, outputs: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -60,21 +63,27 @@ class RecurrentNetwork(Network):
         self.stages = ("embedding", *(f"layer {i + 1}" for i in range(model.layers)))
 
     def run(
-        self, tokens: Float[Tensor, "batch length inputs"], keep: Collection[str] = ()
+        self, tokens: Float[Tensor, "batch length inputs"], keep: Collection[str] = (), edits: Edits = NO_EDITS
     ) -> tuple[Float[Tensor, "batch length outputs"], dict[str, Float[Tensor, "batch length width"]]]:
         self.check_stages(keep)
         state = self.read_in(tokens)
-        if not keep:  # one call for all layers: a GPU then works on several of them at once
+        if not keep and not edits:  # one call for all layers: a GPU then works on several of them at once
             return self.read_out(self._last(state)), {}
+        state = edits.get("embedding", _same)(state)
         kept = {"embedding": state} if "embedding" in keep else {}
         for name, layer in zip(self.stages[1:], self.layers, strict=True):
             state, _ = layer(state)
+            state = edits.get(name, _same)(state)
             if name in keep:
                 kept[name] = state
         return self.read_out(state), kept
 
     def _last(self, state: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
-        """What the last layer says, without what the others say."""
+        """The outputs of the last layer alone."""
         weights: list[Tensor] = [weight for layer in self.layers for weight in layer.parameters()]
         fresh = state.new_zeros(len(self.layers), state.shape[0], state.shape[2])
         return torch.lstm(state, (fresh, fresh), weights, True, len(self.layers), 0.0, self.training, False, True)[0]
+
+
+def _same(state: Tensor) -> Tensor:
+    return state

@@ -11,28 +11,28 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from algoscope import arguments
+from algoscope.contracts import Model, Network, TrainingNeeds
 from algoscope.models.encoder import check_picture, encoder
-from algoscope.models.index import Asker
-from algoscope.models.index_parts import weigh
-from algoscope.models.network import Model, Network
+from algoscope.models.index import QueryMLP
+from algoscope.models.index_parts import TEMPERATURE, weigh
 
-DECIDED = 5.0  # how much larger than usual fresh weights of the choice of cells are: items begin in cells of their own
+WRITE_GAIN = 5.0  # of fresh weights that choose cells to write: items begin in different cells
 
 
 @dataclass(frozen=True)
 class LearnedSketch(Model):
     """A sketch that is learned: cells in which the items of a stream are counted.
 
-    Each item adds numbers to `accesses` of the `cells`, and reads as many to say how often it was seen before.
+    Each item adds numbers to `accesses` of the `cells`, and reads as many to count how often it was seen before.
 
     One network chooses cells and numbers to write from the item alone, `accesses` networks choose cells to read from
-    the item and what was read so far, and one says the count from all that was read. Each is a perceptron of two hidden
-    layers. Choices are soft and noisy in training, as those of an `Index`, and hard otherwise.
+    the item and what was read so far, and one predicts the count from all that was read. Each is a perceptron of two
+    hidden layers. Choices are soft and noisy in training, as those of an `Index`, and hard otherwise.
 
-    Items that are pictures, of the height and width `picture`, are first turned into `features` by an
-    encoder whose first convolution has `channels`.
+    Items that are pictures become features by an encoder: `picture` is their height and width, how many features there
+    are, and how many channels the first convolution has.
 
-    What networks that read say is added to where the item was written, and the count to the mean of what was read.
+    The logits of reads are added to those of where the item was written, and the count to the mean of what was read.
     """
 
     family = "streams"
@@ -40,11 +40,7 @@ class LearnedSketch(Model):
     cells: int = 32  # of memory
     accesses: int = 1  # cells that an item writes and reads
     hidden: int = 1024  # units of a network
-    temperature: float = 2.0  # of soft choices in training
-    noisy: bool = True  # Gumbel noise in training
-    picture: tuple[int, int] | None = None  # height and width, where tokens are pictures
-    features: int = 1  # that a picture becomes
-    channels: int = 32  # of the first convolution
+    picture: tuple[int, int, int, int] | None = None  # height, width, features and channels, where tokens are pictures
 
     def __post_init__(self) -> None:
         arguments.integer("cells", self.cells, 1)
@@ -52,9 +48,7 @@ class LearnedSketch(Model):
         if self.accesses > self.cells:
             raise ValueError(f"accesses must be at most cells, got {self.accesses} and {self.cells}")
         arguments.integer("hidden", self.hidden, 1)
-        arguments.number("temperature", self.temperature, strict=True)
-        arguments.boolean("noisy", self.noisy)
-        check_picture(self.picture, self.features, self.channels)
+        check_picture(self.picture)
 
     def build(self, inputs: int, outputs: int, length: int, generator: torch.Generator) -> "SketchNetwork":
         return SketchNetwork(self, inputs, outputs, length, generator)
@@ -68,14 +62,14 @@ class SketchNetwork(Network):
     ) -> None:
         super().__init__()
         self.model, cells, many = model, model.cells, model.accesses
-        self.encoder = encoder(model.picture, inputs, model.features, model.channels, generator)
-        inputs = inputs if self.encoder is None else model.features
-        writer = Asker(inputs, model.hidden, many * (cells + 1), generator)
+        self.encoder = encoder(model.picture, inputs, generator)
+        inputs = inputs if self.encoder is None else self.encoder.features
+        writer = QueryMLP(inputs, model.hidden, many * (cells + 1), generator)
         with torch.no_grad():
-            writer.last.weight[: many * cells] *= DECIDED
-        readers = [Asker(inputs + m * (cells + 1), model.hidden, cells, generator) for m in range(many)]
-        self.blocks = nn.ModuleList([writer, *readers, Asker(many, model.hidden, outputs, generator)])
-        self.noise = (length, 2 * many, cells)
+            writer.last.weight[: many * cells] *= WRITE_GAIN
+        readers = [QueryMLP(inputs + m * (cells + 1), model.hidden, cells, generator) for m in range(many)]
+        self.blocks = nn.ModuleList([writer, *readers, QueryMLP(many, model.hidden, outputs, generator)])
+        self.training_needs = TrainingNeeds(noise_shape=(length, 2 * many, cells))
         self.stages = ("write", *(f"read {m + 1}" for m in range(many)))
 
     def run(
@@ -86,7 +80,7 @@ class SketchNetwork(Network):
     ) -> tuple[Float[Tensor, "*batch length outputs"], dict[str, Float[Tensor, "*batch length cells"]]]:
         self.check_stages(keep)
         tokens = tokens if self.encoder is None else self.encoder(tokens)
-        choices = [None] * self.noise[1] if noise is None else noise.unbind(-2)
+        choices = [None] * (2 * self.model.accesses) if noise is None else noise.unbind(-2)
         logits, written = self.write(tokens, choices[: self.model.accesses])
         memory = written.cumsum(-2) - written  # before the item itself is counted
         kept, seen, values = {"write": written}, [tokens], []
@@ -104,11 +98,11 @@ class SketchNetwork(Network):
     ) -> tuple[Sequence[Tensor], Float[Tensor, "*batch length cells"]]:
         """Where each item is written, as logits, and what it adds to the memory: 1 or more or less."""
         cells, many = self.model.cells, self.model.accesses
-        said = self.blocks[0](tokens)
-        logits, amounts = said[..., : many * cells].split(cells, -1), said[..., many * cells :].split(1, -1)
+        outputs = self.blocks[0](tokens)
+        logits, amounts = outputs[..., : many * cells].split(cells, -1), outputs[..., many * cells :].split(1, -1)
         parts = zip(logits, amounts, noises, strict=True)
         return logits, torch.stack([self.choose(own, noise) * (1 + by) for own, by, noise in parts]).sum(0)
 
     def choose(self, logits: Float[Tensor, "*shape cells"], noise: Tensor | None) -> Float[Tensor, "*shape cells"]:
         """How the cells are weighed."""
-        return weigh(logits, noise, self.model.temperature, self.model.noisy).exp()
+        return weigh(logits, noise, TEMPERATURE, noisy=True).exp()

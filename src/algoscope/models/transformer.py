@@ -1,7 +1,7 @@
 """The transformer: a decoder in the style of GPT-2 over token vectors, with the options that the studies need."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from algoscope import arguments
-from algoscope.models import short_attention
-from algoscope.models.network import MOST_LAYERS, Linear, Model, Network, Norm, biased, draw_linear, draw_normal
+from algoscope.contracts import NO_EDITS, Edits, Model, Network, TrainingNeeds
+from algoscope.models.kernels import short_attention
+from algoscope.models.network import MOST_LAYERS, Linear, Norm, biased, draw_linear, draw_normal
 
 COARSE = (torch.bfloat16,)  # precisions in which keys may go without what they have in common
 FUSED_FROM = 256  # tokens; below, a CPU is faster with plain products
@@ -36,7 +37,7 @@ class Transformer(Model):
     "softmax" of its scores, or by "relu" or "linear" scores over the number of visible tokens. `mask`: "causal",
     "full", or a number w, which lets a token see itself and the w − 1 tokens before it. `norm`: LayerNorm "before"
     each part and at the end, "after" each part, or "none". `positions`: "learned", "given" to the network by
-    `give_positions`, or "none". `sink` puts a blank token before the others, which all may see and nobody reads.
+    `give_positions`, or "none". `sink` puts a blank token before the others, which all may see, and drops its output.
     """
 
     layers: int = 12  # blocks
@@ -81,8 +82,9 @@ class Transformer(Model):
 class TransformerNetwork(Network):
     """Stages: "embedding", "layer 1" … "layer L", and with norm "before" also "norm", which the read-out sees."""
 
-    once, ends = True, ("embedded", "answer")
+    ends = ("embedded", "answer")
     whole = False  # whether it makes sense of prompts of its full length alone
+    describe: Callable[["TransformerNetwork"], object] | None = None  # what it prints as, if not as its modules
 
     def __init__(self, model: Transformer, inputs: int, outputs: int, length: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -99,14 +101,14 @@ class TransformerNetwork(Network):
         self.norm = Norm(model.width) if model.norm == "before" else nn.Identity()
         self.read_out = Linear(model.width, outputs)
         draw_linear(self.read_out, generator)
-        self.normed, self.selective = model.norm == "before", model.depth > 0 and not model.sink
+        self.normed = model.norm == "before"
+        self.training_needs = TrainingNeeds(
+            deferred_weight_grads=True, answers_subset=model.depth > 0 and not model.sink
+        )
         self.name_stages(f"layer {i + 1}" for i in range(model.layers))
 
     def __str__(self) -> str:
-        """What each part does, where places have names."""
-        from algoscope.models.anatomy import anatomy
-
-        return str(anatomy(self)) if self.places else repr(self)
+        return repr(self) if self.describe is None else str(self.describe(self))
 
     def name_stages(self, names: Iterable[str]) -> None:
         self.stages = ("embedding", *names, *(["norm"] if self.normed else []))
@@ -120,18 +122,23 @@ class TransformerNetwork(Network):
         self.positions.copy_(positions)
 
     def run(
-        self, tokens: Float[Tensor, "*batch length inputs"], keep: Collection[str] = (), asked: slice | None = None
+        self,
+        tokens: Float[Tensor, "*batch length inputs"],
+        keep: Collection[str] = (),
+        asked: slice | None = None,
+        edits: Edits = NO_EDITS,
     ) -> tuple[Float[Tensor, "*batch asked outputs"], dict[str, Float[Tensor, "*batch length width"]]]:
-        """Where not all tokens are asked, states that are kept of the last stages are of those that are."""
+        """With `asked`, outputs and the states of the last block are of these tokens alone."""
         if tokens.shape[-2] > self.length or (self.whole and tokens.shape[-2] != self.length):
             least = "" if self.whole else "at most "
             raise ValueError(
                 f"tokens must be {least}{self.length}, the length it was built for, got {tokens.shape[-2]}"
             )
         self.check_stages(keep)
-        state = self.embedded(tokens)
-        kept, stream = {"embedding": self._shown(state)} if "embedding" in keep else {}, (state,)
-        for name, stream in self.passes((state,), asked):
+        stream = self._edited("embedding", (self.embedded(tokens),), edits)
+        kept = {"embedding": self._shown(stream[0])} if "embedding" in keep else {}
+        for name, later in self.passes(stream, asked, edits):
+            stream = later
             if name in keep:
                 kept[name] = self._shown(added(*stream))
         if "norm" in keep:
@@ -140,7 +147,7 @@ class TransformerNetwork(Network):
         return self.answer(stream), kept
 
     def embedded(self, tokens: Float[Tensor, "*batch length inputs"]) -> Float[Tensor, "*batch places width"]:
-        """What the first block is given: read in, after a blank token where there is a sink, with positions."""
+        """The input of the first block: tokens read in, after a blank one where there is a sink, plus positions."""
         state = self.read_in(tokens)
         if self.sink:
             state = functional.pad(state, (0, 0, 1, 0))
@@ -150,16 +157,23 @@ class TransformerNetwork(Network):
         return state
 
     def answer(self, stream: tuple[Tensor, ...]) -> Float[Tensor, "*batch length outputs"]:
-        """What is read out of what the last block has left."""
+        """The outputs, from the stream after the last block."""
         return self.read_out(self.norm(self._shown(added(*stream))))
 
     def passes(
-        self, stream: tuple[Tensor, ...], asked: slice | None = None
+        self, stream: tuple[Tensor, ...], asked: slice | None = None, edits: Edits = NO_EDITS
     ) -> Iterator[tuple[str, tuple[Tensor, ...]]]:
         """The stream after each stage between the embedding and the norm."""
         for name, block in zip(self.stages[1:], self.blocks, strict=False):
-            stream = block(*stream, asked=asked if block is self.blocks[-1] else None)
+            stream = self._edited(name, block(*stream, asked=asked if block is self.blocks[-1] else None), edits)
             yield name, stream
+
+    def _edited(self, name: str, stream: tuple[Tensor, ...], edits: Edits) -> tuple[Tensor, ...]:
+        """With another state of the tokens, if that is edited; a sink stays as it is."""
+        if name not in edits:
+            return stream
+        state = added(*stream)
+        return (torch.cat([state[..., : int(self.sink), :], edits[name](self._shown(state))], -2),)
 
     def _shown(self, state: Tensor) -> Tensor:
         return state[..., 1:, :] if self.sink else state
@@ -168,8 +182,8 @@ class TransformerNetwork(Network):
 class Block(nn.Module):
     """Attention, then an MLP, each added to the stream.
 
-    Blocks hand on the terms of that sum: who reads the stream next adds them, in the same pass over memory. After the
-    attention of a block only those tokens go on that are `asked`.
+    Blocks return the terms of that sum: what reads the stream next adds them, in the same pass over memory. After the
+    attention of a block only the tokens that are `asked` are computed.
     """
 
     def __init__(self, model: Transformer, generator: torch.Generator) -> None:
@@ -354,7 +368,7 @@ def gelu(x: Tensor) -> Tensor:
 
 
 class Gelu(torch.autograd.Function):
-    """Without a second look at the sigmoid on the way back, and without copies."""
+    """The backward pass reuses the sigmoid, and copies nothing."""
 
     @staticmethod
     def forward(ctx, x: Tensor) -> Tensor:

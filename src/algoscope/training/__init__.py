@@ -1,6 +1,6 @@
 """One readable loop that trains many small models side by side."""
 
-from algoscope.training.load import Configuration, load
+from algoscope.training.load import Configuration, load, load_member
 from algoscope.training.loop import Diverged, Run, train, train_population
 from algoscope.training.presets import LAPTOP, PAPER, Preset
 from algoscope.training.settings import Curriculum, Member, Settings
@@ -16,6 +16,7 @@ __all__ = [
     "Run",
     "Settings",
     "load",
+    "load_member",
     "train",
     "train_population",
 ]

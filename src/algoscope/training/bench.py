@@ -1,4 +1,4 @@
-"""How fast this machine trains, against the loop that people usually write."""
+"""How fast this machine trains, against a baseline: the training loop as most people write it."""
 
 import gc
 import statistics
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from algoscope.models import Model
+from algoscope.models import Model, Network
 from algoscope.randomness import stream
 from algoscope.tasks import Task
 from algoscope.training.engine import prepare
@@ -19,7 +19,7 @@ from algoscope.training.settings import Member, Settings
 
 @dataclass(frozen=True)
 class Speed:
-    """Of the usual loop (`members` 0) or of a population."""
+    """Of the baseline loop (`members` 0) or of a population."""
 
     members: int
     steps_per_s: float
@@ -31,17 +31,17 @@ class Speed:
         return max(self.members, 1) * self.steps_per_s
 
 
-def usual(
+def baseline_step(
     task: Task, network: nn.Module, batch: int, device: torch.device, from_host: bool = True
 ) -> Callable[[], None]:
-    """A step as it is usually written: prompts from the host, eager float32, Adam, the loss fetched each time.
+    """The step of a plain loop: prompts from the host, eager float32, Adam, the loss fetched each time.
 
     If not `from_host`, prompts are drawn on the device: what is left is the cost of the step itself.
     """
     network = network.to(device)
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-4)
     generator = stream("training prompts", 0, "cpu" if from_host else device)
-    noise = getattr(network, "noise", ())
+    noise = network.training_needs.noise_shape if isinstance(network, Network) else ()
 
     def advance() -> None:
         x, y = (part.to(device) for part in task.draw(batch, [generator], torch.float32))
@@ -55,8 +55,8 @@ def usual(
     return advance
 
 
-def measure_usual(task: Task, network: nn.Module, batch: int, device: torch.device, seconds: float) -> Speed:
-    return Speed(0, rate(usual(task, network, batch, device), device, seconds))
+def measure_baseline(task: Task, network: nn.Module, batch: int, device: torch.device, seconds: float) -> Speed:
+    return Speed(0, rate(baseline_step(task, network, batch, device), device, seconds))
 
 
 def measure(model: Model, members: Sequence[Member], settings: Settings, device: torch.device, seconds: float) -> Speed:
@@ -65,12 +65,13 @@ def measure(model: Model, members: Sequence[Member], settings: Settings, device:
         gc.collect()  # what a population before this one has left
         torch.cuda.reset_peak_memory_stats(device)
     begin = time.perf_counter()
-    advance = prepare(Population(model, members, settings, device))
+    population = Population.of(model, members, settings, device)
+    advance = prepare(population)
     _wait(device)
     compiled = time.perf_counter() - begin
     speed = rate(advance, device, seconds)
     gib = torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else 0.0
-    return Speed(len(members), speed, compiled if settings.on(device, members[0].task).compile else 0.0, gib)
+    return Speed(len(members), speed, compiled if population.settings.compile else 0.0, gib)
 
 
 def rate(advance: Callable[[], object], device: torch.device, seconds: float, repeats: int = 5) -> float:

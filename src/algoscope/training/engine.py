@@ -2,7 +2,7 @@
 
 On a CPU it runs as it is written, unless it is asked to compile. On a GPU the parts of the network (its blocks once
 for all: they have one form) and the optimizer are compiled, and the whole step — sampling, forward, backward,
-optimizer — is recorded once as a CUDA graph and then replayed: the host only says "again".
+optimizer — is recorded once as a CUDA graph and then replayed: the host only starts it.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import nn
 
+from algoscope.models.kernels import deferred_grads
 from algoscope.training.population import Population
 
 WARM_UP = 3  # steps before recording, in which compilers compile and libraries choose
@@ -27,7 +28,9 @@ def prepare(population: Population) -> Callable[[], None]:
         _compile(population)
     before = {name: tensor.clone() for name, tensor in population.state.tensors().items()}
     draws = [generator.get_state() for generator in population.generators]
-    with _products(settings.precision), _compilers(population.layout.late):
+    deferred = deferred_grads.own_buffers() if population.layout.deferred_grads else contextlib.nullcontext()
+    # A program for each form of a part: more than the compiler allows unless asked.
+    with _products(settings.precision), torch._dynamo.config.patch(recompile_limit=64), deferred:
         if on_gpu:
             advance = _record(population)
         else:
@@ -37,21 +40,6 @@ def prepare(population: Population) -> Callable[[], None]:
     for generator, state in zip(population.generators, draws, strict=True):
         generator.set_state(state)
     return advance
-
-
-@contextlib.contextmanager
-def _compilers(late: bool) -> Iterator[None]:
-    """As many programs as parts have forms; where gradients come late, a buffer for each result, since it is still to
-    be read (models/late.py).
-    """
-    with torch._dynamo.config.patch(recompile_limit=64):
-        if not late:
-            yield
-            return
-        from torch._inductor import config  # it takes seconds
-
-        with config.patch(allow_buffer_reuse=False, inplace_buffers=False):
-            yield
 
 
 def _compile(population: Population) -> None:
@@ -83,8 +71,8 @@ def _record(population: Population) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def _products(precision: str) -> Iterator[None]:
-    """Products of 32-bit numbers with 10 bits of mantissa in tf32, and else with all; a recorded step keeps the choice.
-    In bf16 an LSTM, which has no form in 16 bits here, takes 10 as well.
+    """Matrix products in tf32 where that is the precision, else in full; a recorded step keeps the choice. In bf16 an
+    LSTM, which has no 16-bit form here, uses tf32.
     """
     before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")

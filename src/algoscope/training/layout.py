@@ -1,8 +1,8 @@
 """Where each parameter of a network lies in a row of numbers.
 
-Rows serve the optimizer: each member is one row of a matrix, so that clipping, moments and the check for finite numbers
-are a few operations on whole rows, and a checkpoint is a few tensors. First come the matrices inside the blocks, which
-Muon may move, equal shapes together; then what else may be handed over in 16 bits; then the rest.
+Each member is one row of a matrix, so that clipping, moments and the check for finite numbers are a few operations on
+whole rows, and a checkpoint is a few tensors. First come the matrices inside the blocks, which Muon may move, equal
+shapes together; then what else training may round to 16 bits; then the rest.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from algoscope.models import Network
-from algoscope.models.late import Cut
+from algoscope.models.kernels.deferred_grads import Cut
 from algoscope.models.network import Linear, Norm
 
 INSIDE = ("blocks.", "encoder.")  # of a network, where matrices are: names of parts
@@ -23,7 +23,7 @@ ALIGNMENT = 64  # numbers: what fast kernels like to start at
 
 
 class Form(NamedTuple):
-    """The shape of a parameter, and how many independent matrices it holds, one above the other."""
+    """The shape of a parameter, and how many independent matrices are stacked in it."""
 
     shape: torch.Size
     stacked: int
@@ -32,8 +32,8 @@ class Form(NamedTuple):
 class Layout:
     """How rows become the named tensors of a network, with a leading axis of members where there are several.
 
-    In bf16 the matrices inside the blocks, and their biases, are handed over in 16 bits. The stream between them (not
-    its gradient: see `Added`), the norms, the read-in and the read-out stay in 32 bits.
+    In bf16 the matrices inside the blocks, and their biases, are rounded to 16 bits. The residual stream (not its
+    gradient: see `Added`), the norms, the read-in and the read-out stay in 32 bits.
     """
 
     def __init__(self, network: Network, low_precision: bool, muon: bool) -> None:
@@ -43,7 +43,7 @@ class Layout:
         self.forms = {name: forms[name] for name in order}
         self.low = {name: form for name, form in self.forms.items() if low_precision and name in inside}
         self.high = {name: form for name, form in self.forms.items() if name not in self.low}
-        self.late = False  # whether gradients of what is in 16 bits come late (models/late.py)
+        self.deferred_grads = False  # whether gradients of what is in 16 bits are computed last
         moved = {name: form for name, form in self.forms.items() if muon and name in inside and len(form.shape) == 2}
         self.muon = sum(_sizes(moved))  # how many numbers Muon moves
         self.matrices = [_count(moved[names[0]], len(names)) for names in _groups(moved)]
@@ -52,7 +52,7 @@ class Layout:
         self.idle = {f"{name}.bias": part.idle for name, part in parts if part.idle is not None}
 
     def trained(self) -> Bool[Tensor, "parameters"]:
-        """Which numbers of a row training moves: all that can change an answer."""
+        """Which parameters training moves: all that can change an answer."""
         row = torch.ones(1, self.size, dtype=torch.bool)
         named = self.full(row)
         for name, part in self.idle.items():
@@ -60,16 +60,16 @@ class Layout:
         return row[0]
 
     def defer(self, network: Network) -> None:
-        """Lets the gradients of what is in 16 bits come late, all at once: one small model does not fill a GPU, a
-        population does.
+        """Defers the gradients of what is in 16 bits (models/kernels/deferred_grads.py): one small model does not fill
+        a GPU, a population does.
         """
         for name, layer in network.named_modules():
             if isinstance(layer, Linear):
-                layer.late = f"{name}.weight" in self.low
-        self.late = bool(self.low)
+                layer.deferred_grads = f"{name}.weight" in self.low
+        self.deferred_grads = bool(self.low)
 
     def low_and_high(self, rows: Float[Tensor, "members parameters"]) -> tuple[Tensor, Tensor]:
-        """The rows in the precision of training: what is in 16 bits (in other precisions nothing), and the rest."""
+        """The rows in the precision of training: the part in 16 bits (empty in other precisions), and the rest."""
         border = sum(_sizes(self.low))
         low = rows.bfloat16() if self.low else rows  # all of it: whole rows are the faster to convert
         return low[:, :border], rows[:, border:]
@@ -77,10 +77,11 @@ class Layout:
     def tensors(self, low_and_high: Sequence[Tensor]) -> dict[str, Tensor]:
         """By name, in the precision of training."""
         low, high = low_and_high
-        return {**_named(low, self.low, Cut.apply if self.late else _split), **_named(high, self.high, _split)}
+        cut = Cut.apply if self.deferred_grads else _split
+        return {**_named(low, self.low, cut), **_named(high, self.high, _split)}
 
-    def holders(self, network: nn.Module) -> list[tuple[dict[str, Any], str]]:
-        """Where a network looks up each of the tensors: a dictionary and a name."""
+    def parameter_slots(self, network: nn.Module) -> list[tuple[dict[str, Any], str]]:
+        """Where a network finds each of its parameters: a dictionary and a name."""
         paths = (name.rpartition(".") for name in (*self.low, *self.high))
         return [(network.get_submodule(module)._parameters, name) for module, _, name in paths]
 
@@ -137,7 +138,7 @@ def _split(rows: Tensor, sizes: list[int]) -> Sequence[Tensor]:
 
 
 def _named(rows: Shaped[Tensor, "members part"], forms: Mapping[str, Form], cut: Callable) -> dict[str, Tensor]:
-    """By name; cut at once, so that gradients are put together at once."""
+    """By name; split in one operation, so that gradients are put together in one."""
     members = rows.shape[:1] if rows.shape[0] > 1 else ()
     parts = iter(cut(rows, _sizes(forms)))
     named = {}

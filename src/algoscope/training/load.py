@@ -12,24 +12,17 @@ from algoscope import arguments, documents, runs
 from algoscope.models import Model, Network
 from algoscope.tasks import Task
 from algoscope.training.layout import Layout
-from algoscope.training.settings import Curriculum, Member, Settings, outline
+from algoscope.training.plan import outline
+from algoscope.training.settings import Curriculum, Member, Settings
 
+NAMED = (Model, Task, Curriculum, Member, Settings)  # what a configuration may name, and what extends it
 KINDS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # that weights are stored in
 Record: TypeAlias = dict[str, int | float | None]  # a line of the metrics; None where a number is not finite
 
 
-def kinds() -> dict[str, type]:
-    """What a configuration may name: also the tasks and models of others, once they are imported."""
-    found, known = [Model, Task], [Curriculum, Member, Settings]
-    while found:
-        known.append(found.pop())
-        found += known[-1].__subclasses__()
-    return {kind.__name__: kind for kind in known}
-
-
 @dataclass(frozen=True)
 class Configuration:
-    """What a run folder says that it trained."""
+    """The model, members and settings of a run folder."""
 
     model: Model
     members: tuple[Member, ...]
@@ -41,7 +34,7 @@ class Configuration:
         folder = _folder(path)
         config = folder.read_config()
         try:
-            found = Configuration(*(runs.revive(config.parts[name], kinds()) for name in runs.PARTS))
+            found = Configuration(*(runs.revive(config.parts[name], *NAMED) for name in runs.PARTS))
             found.check(config.version)
         except ValueError as problem:
             raise runs.RunError(f"{folder.config} cannot be used: {problem}") from None
@@ -50,14 +43,14 @@ class Configuration:
         return found
 
     def check(self, version: int | None) -> None:
-        """A document may name any class anywhere, and a class may build another network than it did then."""
+        """A file may name any class anywhere, and a class may build another network today."""
         parts: list[tuple[str, object, type]] = [("model", self.model, Model), ("settings", self.settings, Settings)]
         parts += [("a member", member, Member) for member in self.members]
         for name, part, kind in parts:
             if not isinstance(part, kind):
                 raise ValueError(f"{name} must be a {kind.__name__}, got {type(part).__name__}")
         if not self.members:
-            raise ValueError("it has no members")
+            raise ValueError("members must hold at least one member")
         if version not in (None, self.model.version):
             now = f"{type(self.model).__name__} is at version {self.model.version}"
             raise ValueError(f"it was trained with version {version} of its model, and {now}")
@@ -73,12 +66,22 @@ class Configuration:
 def load(path: Path | str, member: int = 0, device: torch.device | str = "cpu", step: int | None = None) -> Network:
     """The network of a finished run, in 32 bits; of a population, that of one member.
 
-    With `step`, as it was after one of the steps that were kept, or at the last checkpoint: also where a run has not
+    With `step`, as it was after one of its `checkpoint_steps`, or at the last checkpoint: also where a run has not
     finished, or diverged later. `path` is its folder, or the name of one that ships with the project:
     "icl-linear-regression".
     """
-    folder, found = _folder(path), Configuration.read(path)
-    task, chosen = found.of_member(member).task, arguments.device(device)
+    return load_member(path, Configuration.read(path), member, device, step)
+
+
+def load_member(
+    path: Path | str,
+    found: Configuration,
+    member: int = 0,
+    device: torch.device | str = "cpu",
+    step: int | None = None,
+) -> Network:
+    """The same where the configuration has been read."""
+    folder, task, chosen = _folder(path), found.of_member(member).task, arguments.device(device)
     if step is not None:
         arguments.integer("step", step, 0)
     stored = _final(folder, found) if step is None else _after(folder, found, step)
@@ -97,15 +100,15 @@ def verify(folder: runs.Folder) -> list[Record]:
     """What a finished run ended with; a RunError if one of its files is damaged, or they do not fit together."""
     found = Configuration.read(folder.path)
     _final(folder, found)
-    for step in found.settings.keep:
-        if folder.kept(step).exists():
-            _check_shapes(folder.kept(step), found, folder.read_tensors(folder.kept(step)))
+    for step in found.settings.checkpoint_steps:
+        if folder.at_step(step).exists():
+            _check_shapes(folder.at_step(step), found, folder.read_tensors(folder.at_step(step)))
     folder.read_metrics()
     return _summary(folder, found)
 
 
 class Stored(NamedTuple):
-    """Weights on a disk: of several members, with a leading axis; and at which step each diverged, or −1."""
+    """Saved weights, with a leading axis of members if there are several; the step at which each diverged, or −1."""
 
     file: Path
     tensors: dict[str, Tensor]
@@ -163,17 +166,17 @@ def _state(folder: runs.Folder, found: Configuration) -> dict[str, Tensor]:
 
 
 def _after(folder: runs.Folder, found: Configuration, step: int) -> Stored:
-    """After a step that was kept, or at the last checkpoint."""
+    """After one of the `checkpoint_steps`, or at the last checkpoint."""
     state = _state(folder, found) if folder.state.exists() else {}
     stopped = state["stopped_at"].tolist() if state else [-1] * len(found.members)
     last = int(state["step"]) if state else -1
-    if step in found.settings.keep and folder.kept(step).exists():
-        tensors = folder.read_tensors(folder.kept(step))
-        _check_shapes(folder.kept(step), found, tensors)
-        return Stored(folder.kept(step), tensors, stopped)
+    if step in found.settings.checkpoint_steps and folder.at_step(step).exists():
+        tensors = folder.read_tensors(folder.at_step(step))
+        _check_shapes(folder.at_step(step), found, tensors)
+        return Stored(folder.at_step(step), tensors, stopped)
     if state and step == last:
         layout = Layout(outline(found.model, found.members[0].task), False, False)
         return Stored(folder.state, layout.full(state["parameters"]), stopped)
-    kept = [str(each) for each in found.settings.keep if folder.kept(each).exists()]
-    known = " or ".join(filter(None, (", ".join(kept), f"{last} of the last checkpoint" if state else "")))
-    raise ValueError(f"step must be one that was kept, {known or 'none'}, got {step!r}")
+    saved = [str(each) for each in found.settings.checkpoint_steps if folder.at_step(each).exists()]
+    known = " or ".join(filter(None, (", ".join(saved), f"{last} of the last checkpoint" if state else "")))
+    raise ValueError(f"step must be one whose weights were saved, {known or 'none'}, got {step!r}")

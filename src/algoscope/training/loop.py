@@ -23,15 +23,16 @@ from algoscope.spelling import nearest
 from algoscope.tasks import Task
 from algoscope.training.engine import prepare
 from algoscope.training.load import Record, verify
+from algoscope.training.plan import Plan
 from algoscope.training.population import Population
-from algoscope.training.settings import Curriculum, Member, Settings, check_members, check_memory
+from algoscope.training.settings import Curriculum, Member, Settings
 
 MOST_MEMBERS = 10_000
 Progress = Callable[[list[Record]], None]  # called with what was just logged, a record for each member
 
 
 class Diverged(ValueError):
-    """The loss was not finite; the last good checkpoint is in the run folder."""
+    """The loss of every member is not finite; the last good checkpoint is in the run folder."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Run:
     seconds: float
 
     def learning(self, member: int = 0, most: int = 60) -> list[Record]:
-        """How a member learned: lines of its metrics, at most so many and evenly spread, the last among them."""
+        """A member's learning curve: at most `most` records of its metrics, evenly spread, the last among them."""
         arguments.path("path", self.path)
         arguments.integer("member", member, 0, len(self.final) - 1)
         arguments.integer("most", most, 1)
@@ -60,21 +61,28 @@ class Run:
 def train(
     task: Task | Sequence[Task],
     model: Model,
-    steps: int,
+    steps: int | None = None,
     seed: int | Sequence[int] = 0,
     learning_rate: float | Sequence[float] = 1e-3,
     out: Path | str = "runs",
     device: torch.device | str | None = None,
     progress: Progress | bool | None = None,
-    **settings: Any,
+    settings: Settings | None = None,
+    **options: Any,
 ) -> Run:
     """Trains a model on a task, or a population: lists of tasks, seeds or learning rates make one member for each
     entry.
 
-    Other keywords are those of `Settings`. A finished run is not run again; an interrupted one goes on, bit for bit.
-    `progress` shows a bar if it is True, or None and this is a terminal; or it is called with what was logged.
+    How to train is set by `settings`, or by `steps` and other `options`, which are the fields of `Settings`. A finished
+    run is not run again; an interrupted one resumes, bit for bit. `progress` shows a bar if it is True, or None and
+    this is a terminal; or it is called with what was logged.
     """
-    _check_names(settings)
+    given = options if steps is None else {"steps": steps, **options}
+    if settings is not None and given:
+        raise ValueError(f"settings must be given alone, got {', '.join(given)} beside them")
+    if settings is None:
+        _check_names(given)
+        settings = Settings(**{"steps": steps, **options})
     lists = [v if isinstance(v, Sequence) and not isinstance(v, str) else [v] for v in (task, seed, learning_rate)]
     sizes = {len(entries) for entries in lists} - {1}
     if max(sizes, default=1) > MOST_MEMBERS:
@@ -85,11 +93,11 @@ def train(
         )
     count = max(sizes, default=1)
     members = [Member(*entry) for entry in zip(*(list(e) * (count // len(e)) for e in lists), strict=True)]
-    return train_population(model, members, Settings(steps=steps, **settings), out, device, progress)
+    return train_population(model, members, settings, out, device, progress)
 
 
 def _check_names(settings: Iterable[str]) -> None:
-    """That they are settings; of other names the nearest are told."""
+    """That they are fields of `Settings`; for another name the message suggests the nearest."""
     known = [field.name for field in fields(Settings)]
     for name in settings:
         if name in (field.name for field in fields(Curriculum)):
@@ -107,27 +115,16 @@ def train_population(
     progress: Progress | bool | None = None,
 ) -> Run:
     """Trains the members side by side, in one folder."""
-    if not isinstance(model, Model):
-        raise ValueError(f"model must be one such as Transformer(layers=2), got {arguments.shown(model)}")
     arguments.path("out", out)
     if not callable(progress) and not any(progress is known for known in (None, True, False)):
         raise ValueError(f"progress must be True, False, None or a function, got {arguments.shown(progress)}")
-    if not isinstance(members, Sequence) or not all(isinstance(member, Member) for member in members):
-        raise ValueError(f"members must be a list such as [Member(task, seed=0)], got {arguments.shown(members)}")
-    if not isinstance(settings, Settings):
-        raise ValueError(f"settings must be Settings(steps=…), got {arguments.shown(settings)}")
-    check_members(members, model)
-    chosen = arguments.device(device)
-    settings = settings.on(chosen, members[0].task)
-    config = {"model": runs.plain(model), "members": runs.plain(list(members)), "settings": runs.plain(settings)}
-    kinds = f"{type(members[0].task).__name__} {type(model).__name__}"
-    folder = runs.Folder(Path(out) / runs.identity(kinds, config))
-    check_memory(model, members, settings.batch, chosen)
-    with folder.writing(config, model.version) as writer:
+    plan = Plan.of(model, members, settings, arguments.device(device))
+    folder = runs.home(Path(out), f"{type(plan.task).__name__} {type(model).__name__}", plan.config)
+    with folder.writing(plan.config, model.version) as writer:
         clock = _Clock(writer)
         if not folder.finished:
-            population = Population(model, members, settings, chosen)
-            _check_device(writer, chosen)
+            population = Population(plan)
+            _check_device(writer, plan.device)
             _train_loop(writer, population, prepare(population), clock, progress)
         try:
             final = verify(folder)
@@ -138,7 +135,7 @@ def train_population(
 
 
 class _Clock:
-    """How long a run has taken, without its interruptions; in a file of its own: the others depend on no clock."""
+    """How long a run has taken, without its interruptions; in a file of its own, since the others are reproducible."""
 
     def __init__(self, writer: runs.Writer) -> None:
         self.writer, self.began, file = writer, time.monotonic(), writer.folder.clock
@@ -152,7 +149,7 @@ class _Clock:
 
 
 def _check_device(writer: runs.Writer, device: torch.device) -> None:
-    """Notes where a run starts; it resumes only where random numbers are made the same way, and says so where sums may
+    """Records where a run starts. It resumes only where random numbers are made the same way, and warns where sums may
     be rounded in another way.
     """
     folder, now = writer.folder, runs.provenance(device)
@@ -179,29 +176,29 @@ def _train_loop(
     clock: _Clock,
     progress: Progress | bool | None,
 ) -> None:
-    """The loop: steps, a look at the device every `log_every` of them, a checkpoint every `checkpoint_every`."""
+    """The loop: steps, metrics every `log_every` of them, a checkpoint every `checkpoint_every`."""
     settings, folder = population.settings, writer.folder
     _restore(writer, population)
     done = int(population.state.step)
     show = progress if callable(progress) else _bar(settings.steps, done, progress)
-    with stopping.graceful_stop() as asked:
+    with stopping.graceful_stop() as signal_received:
         for step in range(done + 1, settings.steps + 1):
             advance()
             if step % settings.log_every == 0 or step == settings.steps:
-                records = _look(population, step)
+                records = _metrics(population, step)
                 writer.more_metrics(records)
                 show(records)
-                _stop_if_lost(population, folder)
-            if step in settings.keep:
-                _stop_if_lost(population, folder)
-                writer.tensors(folder.kept(step), _named_weights(population))
+                _freeze_diverged(population, folder)
+            if step in settings.checkpoint_steps:
+                _freeze_diverged(population, folder)
+                writer.tensors(folder.at_step(step), _named_weights(population))
             if step % settings.checkpoint_every == 0 or step == settings.steps:
                 _checkpoint(writer, population, clock)
-            if (number := asked()) is not None:
+            if (number := signal_received()) is not None:
                 _checkpoint(writer, population, clock)
                 stopping.stop(number, f"{folder.path} after step {step}")
     writer.tensors(folder.model, _named_weights(population))
-    ended = {"steps": settings.steps, "final": _look(population, settings.steps)}
+    ended = {"steps": settings.steps, "final": _metrics(population, settings.steps)}
     writer.json(folder.summary, {**ended, runs.METRICS: writer.checksum})
 
 
@@ -225,15 +222,15 @@ def _range(numbers: list[float]) -> str:
     return f"{low:.2g}" if low == high else f"{low:.2g}–{high:.2g}"
 
 
-def _look(population: Population, step: int) -> list[Record]:
-    """What the latest steps did, for each member; the only time that the host waits for the device.
+def _metrics(population: Population, step: int) -> list[Record]:
+    """A record for each member: means over the steps since the last one. Only here does the host wait for the device.
 
     The error is at the last of the `points` in use, over E[y²] of the whole task: while a curriculum leaves coordinates
     out, it is small for that reason alone.
     """
     state, slots = population.state, population.settings.log_every
-    seen = (step - 1) % slots + 1  # steps since the last look
-    columns = (state.losses[:seen].mean(0), state.errors[:seen].mean(0), state.stopped_at)
+    count = (step - 1) % slots + 1  # steps since the last records
+    columns = (state.losses[:count].mean(0), state.errors[:count].mean(0), state.stopped_at)
     losses, errors, stopped = (column.tolist() for column in columns)
     points = int(population.in_use()[1])
     return [
@@ -246,31 +243,32 @@ def _look(population: Population, step: int) -> list[Record]:
 
 
 def finite(number: float) -> float | None:
-    """None where JSON has no word for a number."""
+    """None for what JSON cannot hold, NaN and infinity."""
     return number if math.isfinite(number) else None
 
 
-def _stop_if_lost(population: Population, folder: runs.Folder) -> None:
-    population.state.stop_lost()
+def _freeze_diverged(population: Population, folder: runs.Folder) -> None:
+    """Raises `Diverged` where no member is left."""
+    population.state.freeze_diverged()
     stopped = population.state.stopped_at.tolist()
     if all(step >= 0 for step in stopped):
-        kept = "there is no checkpoint yet"
+        checkpoint = "there is no checkpoint yet"
         if folder.state.exists():
             good = int(folder.read_tensors(folder.state)["step"])
-            kept = f"the last good checkpoint is {folder.state}: ag.load({str(folder.path)!r}, step={good})"
+            checkpoint = f"the last good checkpoint is {folder.state}: ag.load({str(folder.path)!r}, step={good})"
         advice = "lower learning_rate, or raise warmup"
-        raise Diverged(f"diverged at step {min(stopped)} (loss is not finite): {advice}; {kept}")
+        raise Diverged(f"diverged at step {min(stopped)} (loss is not finite): {advice}; {checkpoint}")
 
 
 def _checkpoint(writer: runs.Writer, population: Population, clock: _Clock) -> None:
-    _stop_if_lost(population, writer.folder)
+    _freeze_diverged(population, writer.folder)
     draws = {_generator(i): generator.get_state() for i, generator in enumerate(population.generators)}
     writer.tensors(writer.folder.state, {**population.state.tensors(), **draws})
     clock.write()
 
 
 def _restore(writer: runs.Writer, population: Population) -> None:
-    """Puts the population where the last checkpoint left it, and forgets the metrics after that."""
+    """Restores the last checkpoint, and drops the metrics after it."""
     folder = writer.folder
     if not folder.state.exists():
         writer.metrics([])
@@ -300,7 +298,7 @@ def _restore(writer: runs.Writer, population: Population) -> None:
 
 
 def _earlier_metrics(folder: runs.Folder, step: int, checksum: str | None) -> list[dict[str, Any]]:
-    """Those up to a checkpoint. Without them a run can resume as well, but not unnoticed."""
+    """Those up to a checkpoint. Without them a run resumes with a warning."""
     if not folder.metrics.exists():
         warnings.warn(f"{folder.metrics} is missing: the run resumes without its earlier metrics", stacklevel=2)
         return []
@@ -311,7 +309,7 @@ def _earlier_metrics(folder: runs.Folder, step: int, checksum: str | None) -> li
 
 
 def _generator(member: int) -> str:
-    """What the state of a member's random numbers is called in a checkpoint."""
+    """The name of a member's random state in a checkpoint."""
     return f"generator {member}"
 
 

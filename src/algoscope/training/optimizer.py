@@ -19,11 +19,11 @@ from algoscope.training.state import State
 EPSILON = 1e-8  # AdamW's
 LENGTH = 0.2  # root mean square of the entries of one of Muon's steps, in units of the learning rate
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of Muon's polynomial
-ROUNDS = 5  # singular values from .005 up end between .68 and 1.21
+ROUNDS = 5  # singular values from 0.005 up end between 0.68 and 1.21
 
 
 class Optimizer:
-    """Clips, gathers moments and moves. A member whose numbers are not finite stays as it is from then on."""
+    """Clips, updates the moments and moves. A member whose numbers are not finite is frozen."""
 
     def __init__(self, peak: Float[Tensor, "members"], layout: Layout, settings: Settings) -> None:
         self.layout, self.settings = layout, settings
@@ -64,7 +64,7 @@ def update(
     muon: int,
     settings: Settings,
 ) -> tuple[Float[Tensor, "members 1"], Float[Tensor, "members muon"]]:
-    """Adds clipped gradients of what is `trained` to the moments, moves what AdamW moves, and notes what happened.
+    """Adds clipped gradients of what is `trained` to the moments, moves what AdamW moves, and records the losses.
 
     Returns the rates of those who train, and the Nesterov momentum of Muon's matrices; it needs no correction for its
     start at zero, since Muon does not see its scale.

@@ -25,6 +25,6 @@ LAPTOP = Preset(
     Transformer(layers=6, heads=4, width=32),
     Settings(
         steps=1500, warmup=100, curriculum=Curriculum(dims=1, points=11, interval=100)
-    ),  # an error of .01 at t = 20
+    ),  # an error of 0.01 at t = 20
     learning_rate=1e-2,
 )

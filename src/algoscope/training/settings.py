@@ -1,8 +1,6 @@
-"""The dials of a training run, as values."""
+"""The settings of a training run, as values."""
 
 import math
-import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,7 +9,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.models import Model, Network
 from algoscope.tasks import Task
 
 PRECISIONS = ("auto", "bf16", "tf32", "fp32", "fp64")
@@ -73,11 +70,11 @@ class Settings:
     weight_decay: float = 0.0  # of every parameter
     betas: tuple[float, float] = (0.95, 0.99)  # how much of the moments a step keeps
     precision: Literal["auto", "bf16", "tf32", "fp32", "fp64"] = "auto"  # bf16 on a GPU, fp32 on a CPU
-    compile: bool | None = None  # many operations into few; None: on a GPU only, since it takes time to begin with
+    compile: bool | None = None  # torch.compile; None: on a GPU only, since compiling takes time
     curriculum: Curriculum | None = Curriculum()  # easier prompts first, on tasks that have them
-    log_every: int = 100  # steps; the host looks at the device only then
-    checkpoint_every: int = 1000  # steps; a run that is stopped or killed resumes there
-    keep: tuple[int, ...] = ()  # steps after which the weights are kept as well
+    log_every: int = 100  # steps between metrics; the host waits for the device only then
+    checkpoint_every: int = 1000  # steps; a run that is killed resumes from the last one
+    checkpoint_steps: tuple[int, ...] = ()  # steps whose weights are saved for later analysis
 
     @arguments.checking
     def __post_init__(self) -> None:
@@ -103,15 +100,15 @@ class Settings:
         arguments.integer("checkpoint_every", self.checkpoint_every, 1)
         if self.checkpoint_every % self.log_every:
             raise ValueError(f"checkpoint_every must be a multiple of log_every = {self.log_every}")
-        if not isinstance(self.keep, tuple | list):
-            raise ValueError(f"keep must be a tuple of steps, got {arguments.shown(self.keep)}")
-        for step in self.keep:
-            arguments.integer("keep", step, 1)
+        if not isinstance(self.checkpoint_steps, tuple | list):
+            raise ValueError(f"checkpoint_steps must be a tuple of steps, got {arguments.shown(self.checkpoint_steps)}")
+        for step in self.checkpoint_steps:
+            arguments.integer("checkpoint_steps", step, 1)
             if step > self.steps:
-                raise ValueError(f"keep must name steps up to steps = {self.steps}, got {step}")
+                raise ValueError(f"checkpoint_steps must be at most steps = {self.steps}, got {step}")
 
     def on(self, device: torch.device, task: Task) -> "Settings":
-        """With all that was left open filled in."""
+        """With defaults that depend on the device and the task filled in."""
         on_gpu = device.type == "cuda"
         return replace(
             self,
@@ -137,7 +134,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Member:
-    """One model of a population: what it is trained on, from which seed, how fast."""
+    """One model of a population: its task, seed and learning rate."""
 
     task: Task
     seed: int = 0
@@ -149,55 +146,3 @@ class Member:
             raise ValueError(f"task must be one such as LinearRegression(dim=5), got {arguments.shown(self.task)}")
         arguments.integer("seed", self.seed, 0)
         arguments.number("learning_rate", self.learning_rate, strict=True)
-
-
-def check_members(members: Sequence[Member], model: Model) -> None:
-    """Members share one program, so their prompts and tokens must have one form, and one that the model takes."""
-    if not members:
-        raise ValueError("members must hold at least one member")
-    for member in members:
-        if model.family not in (None, member.task.family):
-            kind = type(model).__name__
-            raise ValueError(f"{kind} needs a task of the family {model.family!r}, got one of {member.task.family!r}")
-    forms, tasks = set(), dict.fromkeys(member.task for member in members)
-    for task in tasks if len(tasks) > 1 else ():
-        one = task.sample(1, seed=0)
-        forms.add((type(task).__name__, task.length, task.inputs, task.outputs, *one.x.shape, *one.y.shape))
-    if len(forms) > 1:
-        raise ValueError(f"members must have tasks of one kind and shape, got {[member.task for member in members]}")
-
-
-def outline(model: Model, task: Task) -> Network:
-    """The network of a model for a task without its numbers: its parameters have shapes, and take no memory.
-
-    A model that cannot be built so, as it may need its numbers, is built whole.
-    """
-    sizes = task.inputs, task.outputs, task.length
-    try:
-        with torch.device("meta"):
-            return model.build(*sizes, torch.Generator())
-    except Exception as problem:
-        if "overflow" in f"{type(problem).__name__} {problem}".lower():
-            raise ValueError(f"{model} is too large: it has more parameters than can be counted") from None
-    return model.build(*sizes, torch.Generator())
-
-
-def check_memory(model: Model, members: Sequence[Member], batch: int, device: torch.device) -> None:
-    """Refuses what cannot fit: weights, gradients and two moments of each parameter, and the tokens of a batch."""
-    have, task = memory(device), members[0].task
-    parameters = len(members) * outline(model, task).parameter_count
-    tokens = len(members) * batch * task.length * (task.inputs + task.outputs)
-    need = 4 * (4 * parameters + tokens)
-    if have is not None and need > have:
-        gib = f"{need / 2**30:.3g} GiB, and this {device.type} has {have / 2**30:.3g}"
-        raise ValueError(f"too large: {parameters:.3g} parameters and {tokens:.3g} numbers a batch take {gib}")
-
-
-def memory(device: torch.device) -> int | None:
-    """All that a device has, in bytes, where that is known."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_properties(device).total_memory
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None

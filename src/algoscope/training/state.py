@@ -9,13 +9,13 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that a step changes. It is changed in place, so that a recorded step can be replayed."""
+    """All that a step changes, in place, so that a recorded step can be replayed."""
 
     parameters: Float[Tensor, "members parameters"]
     first_moment: Float[Tensor, "members parameters"]
     second_moment: Float[Tensor, "members adam"]  # of the parameters that AdamW moves
     step: Int[Tensor, ""]
-    stopped_at: Int[Tensor, "members"]  # the step at which a member's loss was not finite; −1 while it trains
+    stopped_at: Int[Tensor, "members"]  # the step at which a member diverged; −1 while it trains
     losses: Float[Tensor, "slots members"]  # of the latest steps
     errors: Float[Tensor, "slots members"]  # normalized, at the last position in use
 
@@ -34,10 +34,10 @@ class State:
             errors=torch.zeros_like(history),
         )
 
-    def stop_lost(self) -> None:
-        """Stops members whose weights are not finite: a single step can be too long for any number."""
-        lost = ~self.parameters.sum(1).isfinite() & (self.stopped_at < 0)
-        self.stopped_at.copy_(torch.where(lost, self.step, self.stopped_at))
+    def freeze_diverged(self) -> None:
+        """Freezes members whose weights are not finite: a single step can be too long for any number."""
+        diverged = ~self.parameters.sum(1).isfinite() & (self.stopped_at < 0)
+        self.stopped_at.copy_(torch.where(diverged, self.step, self.stopped_at))
 
     def tensors(self) -> dict[str, Tensor]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -94,7 +94,7 @@ _attend.register_autograd(_differentiate, setup_context=_remember)
 
 def _kernels() -> Any:
     """Imported on first use: triton comes with PyTorch for GPUs only."""
-    return importlib.import_module("algoscope.models.short_attention_kernels")
+    return importlib.import_module("algoscope.models.kernels.short_attention_kernels")
 
 
 def _grid(parts: Tensor) -> tuple[int, int]:

@@ -1,12 +1,13 @@
-"""What each part of a network that was written by hand does, read from its weights."""
+"""What each part of a constructed network does, read from its weights."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from algoscope.contracts import Place
 from algoscope.models import Network
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import Attention, Block, Mlp, TransformerNetwork
@@ -16,7 +17,7 @@ ACTIVATIONS = {"relu": "ReLU", "bilinear": "products"}
 
 @dataclass(frozen=True)
 class Anatomy:
-    """Its places (name, coordinates, what it holds, who writes it), and its parts (layer, part, what it does)."""
+    """Its places (name, coordinates, content, writers), and its parts (layer, part, what it does)."""
 
     places: tuple[tuple[str, str, str, str], ...]
     parts: tuple[tuple[str, str, str], ...]
@@ -43,10 +44,15 @@ def anatomy(network: Network) -> Anatomy:
         for place in dict.fromkeys(n for w in (block.attention.output.weight, *mlp) for n in _touched(network, w)):
             writers[place].append(name)
     places = [
-        (name, f"{place.where.start}–{place.where.stop - 1}", place.holds, _together(writers[name]))
+        (name, f"{place.where.start}–{place.where.stop - 1}", place.content, _together(writers[name]))
         for name, place in network.places.items()
     ]
     return Anatomy(tuple(places), tuple(parts))
+
+
+def name_places(network: TransformerNetwork, places: Mapping[str, Place], whole: bool = True) -> None:
+    """From now on it prints as its anatomy. `whole`: it takes prompts of its full length alone."""
+    network.places, network.whole, network.describe = places, whole, anatomy
 
 
 def _names(network: TransformerNetwork) -> list[str]:
@@ -76,9 +82,9 @@ def _parts(network: TransformerNetwork, block: object) -> Iterator[tuple[str, st
             carried = f"{_factor(network, attention, to @ value)}{' and '.join(_touched(network, value.T))}"
             yield f"head {head + 1}", f"{asks} asks {answers}, carries {carried} to {' and '.join(put)}"
     if isinstance(block.mlp, Mlp):
-        told = [f"{target} by {', '.join(sources)}" for target, sources in _changes(network, block.mlp) if sources]
-        if told:
-            yield "MLP", f"changes {'; '.join(told)} ({ACTIVATIONS.get(block.mlp.activation, block.mlp.activation)})"
+        changed = [f"{target} by {', '.join(sources)}" for target, sources in _changes(network, block.mlp) if sources]
+        if changed:
+            yield "MLP", f"changes {'; '.join(changed)} ({ACTIVATIONS.get(block.mlp.activation, block.mlp.activation)})"
 
 
 def _signed(network: TransformerNetwork, matrix: Tensor) -> list[str]:
@@ -92,7 +98,7 @@ def _signed(network: TransformerNetwork, matrix: Tensor) -> list[str]:
 
 def _factor(network: TransformerNetwork, attention: Attention, moved: Tensor) -> str:
     """The sign of what is carried, and what it is multiplied by where that is one number: what attention divides by is
-    undone. A softmax's is e^C/2c, and tells nothing.
+    undone. That of a softmax, e^C/2c, is left out.
     """
     entries = moved[moved != 0]
     sign = "−" if float(entries.sum()) < 0 else ""
@@ -130,8 +136,8 @@ def _together(writers: Sequence[str]) -> str:
     if not numbers:
         return ", ".join(others)
     whole = numbers == list(range(numbers[0], numbers[-1] + 1))
-    told = f"{numbers[0]}–{numbers[-1]}" if whole and len(numbers) > 1 else ", ".join(map(str, numbers))
-    return ", ".join([*others, f"layer{'s' if len(numbers) > 1 else ''} {told}"])
+    numbered = f"{numbers[0]}–{numbers[-1]}" if whole and len(numbers) > 1 else ", ".join(map(str, numbers))
+    return ", ".join([*others, f"layer{'s' if len(numbers) > 1 else ''} {numbered}"])
 
 
 def _aligned(rows: Iterable[tuple[str, ...]]) -> str:

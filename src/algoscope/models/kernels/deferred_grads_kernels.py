@@ -1,4 +1,4 @@
-"""The kernel of late.py. Triton comes with PyTorch for GPUs, so this file is imported there only."""
+"""The kernel of deferred_grads.py. Triton comes with PyTorch for GPUs, so this file is imported there only."""
 
 import triton
 import triton.language as tl
