@@ -10,14 +10,12 @@ from sklearn.linear_model import LinearRegression as SklearnLeastSquares
 from sklearn.linear_model import Ridge as SklearnRidge
 
 import algoscope as ag
-from algoscope.matching import compare
 from algoscope.models import AlgoFormer, Looped, Transformer
 from algoscope.randomness import normal, stream
-from algoscope.studies.algoformer import candidates, controls, costs, findings, loops, measures, names, references
-from algoscope.studies.algoformer.errors import per_example, summary
+from algoscope.studies.algoformer import candidates, controls, costs, loops, measures, names, references
+from algoscope.studies.algoformer.measures import per_example, summary
 from algoscope.studies.constructions.controls import CONTROLS, RATE, said
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
-from algoscope.trace import Trace
 
 FEATURES = RepresentationRegression(dim=3, examples=8)
 
@@ -42,11 +40,11 @@ def test_the_states_of_a_chain_are_one_example():
 
 @pytest.mark.parametrize("kind", [AlgoFormer, Looped])
 def test_answers_after_loops_are_those_of_a_network_with_that_many(kind):
-    network, prompts = fresh(kind(heads=1, width=8, loops=4, scored=2), FEATURES), FEATURES.sample(5, seed=0)
+    network, prompts = fresh(kind(heads=1, width=8, loops=4, scored_loops=2), FEATURES), FEATURES.sample(5, seed=0)
     found = measures.after_loops(network, FEATURES, prompts, (1, 4, 9))
     for k, values in zip((1, 4, 9), found, strict=True):
         network.run_loops(k)
-        torch.testing.assert_close(values, measures.answers(network, FEATURES, prompts))
+        torch.testing.assert_close(values, ag.predict(network, FEATURES, prompts))
 
 
 def test_five_hundred_loops_in_bounded_memory():
@@ -73,8 +71,8 @@ def test_known_methods_on_features_are_those_of_scikit_learn():
         phi, y = task.features(prompts.x[b]).numpy(), prompts.y[b].numpy()
         ridge = SklearnRidge(alpha=0.25, fit_intercept=False).fit(phi[:8], y[:8])
         assert float(found["ridge on features"][b, 8]) == pytest.approx(ridge.predict(phi[8:])[0])
-        weights = np.linalg.lstsq(prompts.x[b, :8].numpy(), y[:8], rcond=None)[0]
-        assert float(found["least squares on x"][b, 8]) == pytest.approx(float(prompts.x[b, 8].numpy() @ weights))
+        weights = np.linalg.lstsq(phi[:8], y[:8], rcond=None)[0]
+        assert float(found["least squares on features"][b, 8]) == pytest.approx(float(phi[8] @ weights))
 
 
 @pytest.mark.parametrize(
@@ -148,33 +146,21 @@ def test_the_least_error_is_measured_on_the_prompts_of_the_models(monkeypatch):
     assert found["summary"]["mean"]["error"] == pytest.approx(by_hand.mean())
     assert found["summary"]["mean"]["parts"] == pytest.approx(by_hand.mean(1).reshape(20, -1).mean(1))
     assert len(found["beside"]["t"]) == 6
-    assert (found["errors"]["n"], found["beside"]["n"]) == (sizes.tested, sizes.prompts)
-
-
-def test_tuned_descent_is_better_than_any_of_its_kind_at_paper_s_lengths():
-    task = LinearRegression(dim=3, examples=8, noise=1.0)
-    prompts, chosen = task.sample(300, seed=0), references.tuned(task)
-    own = float(per_example(chosen.trace(prompts).values[0], prompts, task)[:, 1:].mean())
-    for steps in (5, 20):
-        other = ag.algorithms.GradientDescent([steps], rate=0.01).trace(prompts).values[0]
-        assert own <= 1.02 * float(per_example(other, prompts, task)[:, 1:].mean())
+    assert (found["summary"]["mean"]["n"], found["beside"]["n"]) == (sizes.tested, sizes.prompts)
 
 
 @pytest.mark.parametrize("task", [RepresentationRegression(dim=3, examples=8), ChainOfThought(20, 40)], ids=str)
-def test_tuned_descent_and_descent_at_one_rate_diverge_nowhere(task):
+def test_gradient_descent_at_one_rate_diverges_nowhere(task):
     problems = task.problems(task.sample(2000 if task.outputs == 1 else 150, seed=0))
     largest = max(float(np.linalg.svd(each.x[:, :-1].numpy(), compute_uv=False).max()) ** 2 for each in problems)
-    rate = references.tuned(task).rate
-    assert isinstance(rate, float)
-    assert rate * largest < 2
-    assert references.steady_rate(task) * largest < 2
+    assert candidates.steady_rate(task) * largest < 2
 
 
-def test_methods_on_x_have_an_intercept():
+def test_closed_forms_on_x_are_among_the_candidates():
     prompts = FEATURES.sample(3, seed=0)
-    affine = next(each for each in candidates.candidates(FEATURES) if each.name == "OrdinaryLeastSquares on (1, x)")
-    judge = SklearnLeastSquares().fit(prompts.x[1, :8].numpy(), prompts.y[1, :8].numpy())
-    found = affine.trace(prompts).values[0, 1, 8]
+    on_x = next(each for each in candidates.candidates(FEATURES) if each.name == "OrdinaryLeastSquares")
+    judge = SklearnLeastSquares(fit_intercept=False).fit(prompts.x[1, :8].numpy(), prompts.y[1, :8].numpy())
+    found = on_x.trace(prompts).values[0, 1, 8]
     assert float(found) == pytest.approx(judge.predict(prompts.x[1, 8:].numpy())[0])
 
 
@@ -188,36 +174,6 @@ def test_candidates_have_names_of_their_own_and_a_path_of_ridge_regressions(task
     assert longest[0].trace(task.sample(2, seed=0)).stages[-1] == 2**20
 
 
-def answers_of(method, count=40):
-    instrument = loops.instrument_of(FEATURES, count)
-    return instrument, loops.compared_answers(instrument), instrument.traces[method].values[0]
-
-
-def test_the_closed_form_that_answers_are_is_found():
-    instrument, prompts, ridge = answers_of("Ridge(ridge=1.0) on features")
-    rows = loops.fixed_point(torch.stack([0 * ridge, ridge]), prompts, instrument, (4, 200), trained=4)
-    nearest = next(row for row in rows if row["loop"] == 200 and row["nearest"])
-    assert nearest["to"] == "ridge 1"
-    assert nearest["nearest_other"]
-    assert nearest["mean"][0] == pytest.approx(0.0, abs=1e-12)
-    assert nearest["nearer_mean"][1] > 0  # than least squares
-    silent = next(row for row in rows if row["loop"] == 4 and row["to"] == "least squares")
-    exact = ag.algorithms.OnFeatures(ag.algorithms.OrdinaryLeastSquares(), FEATURES).trace(prompts).values[0]
-    assert silent["last"][0] == pytest.approx(float(exact[:, -1].square().mean()) / FEATURES.power, rel=1e-4)
-    model = {"fixed_point": rows, "trained": 200, "summary": {"mean": {"error": 0.1}}}
-    assert findings.each(findings.least_squares_nearest, "x", at_least=0.0)({"x": {"0": model}}).verdict == "fails"  # pyright: ignore
-    assert loops.ridge(100.0) == "ridge 100"
-
-
-def test_answers_stand_beside_the_null_and_the_mean():
-    instrument, prompts, exact = answers_of("OrdinaryLeastSquares on features")
-    mean = instrument.traces["Mean"].values[0]
-    found = loops.answered(torch.stack([0 * exact, mean]), prompts, instrument, (1, 2))
-    assert found["null"][0] == pytest.approx(1.0)
-    assert found["similarity"]["Mean"][1] == pytest.approx(1.0)
-    assert found["similarity"]["Mean"][0] == pytest.approx(found["null"][1])
-
-
 @pytest.mark.parametrize("task", [RepresentationRegression(dim=5, examples=12), ChainOfThought(7, 16, 2)], ids=str)
 def test_what_is_planted_is_found_on_the_study_s_own_list(monkeypatch, task):
     monkeypatch.setitem(controls.SIZES, "smoke", measures.Sizes(80, 40, 20, 150, 12))
@@ -227,30 +183,7 @@ def test_what_is_planted_is_found_on_the_study_s_own_list(monkeypatch, task):
     assert found["named"]["wrong"] == 0
 
 
-def one_step_a_loop(method, task, prompts, still=0, early=0):
-    """A planted step a loop, and then loops that stay where they are; before them, some that are there already."""
-    trace = candidates.on_features(task, method).trace(prompts)
-    end = trace.values[-1:]
-    values = torch.cat([end.expand(early, -1, -1), trace.values, end.expand(still, -1, -1)])
-    return Trace("planted", values, tuple(f"loop {k + 1}" for k in range(len(values))), prompts)
-
-
-@pytest.mark.parametrize("still", [0, 6])
-def test_a_planted_step_of_conjugate_gradients_a_loop_is_that_and_a_plateau_is_not_fitted(still):
-    task = RepresentationRegression()
-    prompts = task.sample(60, seed=0)
-    planted = one_step_a_loop(ag.algorithms.ConjugateGradients(list(range(1, 9))), task, prompts, still)
-    own = next(each for each in candidates.candidates(task) if each.name == "ConjugateGradients on features")
-    match = compare(planted, own.trace(prompts), "errors", resamples=200)
-    law = loops.law_by_loop(match, [True] * len(match.stages))
-    assert law is not None
-    assert law["law"] == "linear"
-    assert law["growth"] == pytest.approx(1.0, abs=0.1)
-    assert law["loops"] == len(law["used"]) == 8
-    assert loops.law_by_loop(replace(match, b="GradientDescentPlusPlus"), [True] * len(match.stages)) is None
-
-
-def test_loops_that_hold_nothing_are_told_so_and_have_no_part_in_laws():
+def test_loops_at_which_nothing_is_found():
     task = RepresentationRegression(dim=7, examples=16)
     method, chance = (
         candidates.on_features(task, ag.algorithms.ConjugateGradients(list(range(1, 6)))),
@@ -258,40 +191,20 @@ def test_loops_that_hold_nothing_are_told_so_and_have_no_part_in_laws():
     )
 
     def show(tokens):
-        values = method.trace(controls.prompts_of(task, tokens)).values.repeat_interleave(2, dim=2)[:, :, :-1, None]
+        values = method.trace(task.decode(tokens.double())).values.repeat_interleave(2, dim=2)[:, :, :-1, None]
         noise = normal([chance], 2, *values.shape[1:], dtype=values.dtype)
         return {f"loop {k + 1}": state for k, state in enumerate([*noise, *values])}
 
-    found = loops.told(loops.instrument_of(task, 150).identify(show, [f"loop {k}" for k in range(1, 8)], weights=False))
+    verdict = loops.instrument_of(task, 150).identify(show, [f"loop {k}" for k in range(1, 8)], weights=False)
+    found = loops.summary(verdict)
     assert [stage["null"] for stage in found["stages"]] == [True] * 2 + [False] * 5
-    law = found["laws"]["ConjugateGradients on features"]
-    assert law["used"][0] == 3
-    assert law["growth"] == pytest.approx(1.0, abs=0.15)
+    assert found["closest"]["ConjugateGradients on features"]["step"] == [None, None, 1, 2, 3, 4, 5]
 
 
-def test_loops_at_which_nothing_is_found_do_not_end_a_law():
-    """There all steps are tied, the one of the last loop among them."""
-    task = RepresentationRegression()
-    prompts = task.sample(60, seed=0)
-    planted = one_step_a_loop(ag.algorithms.ConjugateGradients(list(range(1, 9))), task, prompts, early=2)
-    own = next(each for each in candidates.candidates(task) if each.name == "ConjugateGradients on features")
-    match = compare(planted, own.trace(prompts), "errors", resamples=200)
-    assert loops.law_by_loop(match, [True] * 10) is None
-    assert loops.moving(match, [False] * 2 + [True] * 7 + [False]) == list(range(2, 9))  # it never arrives
-    law = loops.law_by_loop(match, [False] * 2 + [True] * 8)
-    assert law is not None
-    assert (law["law"], law["used"]) == ("linear", tuple(range(3, 11)))
-    assert law["growth"] == pytest.approx(1.0, abs=0.1)
-
-
-def test_a_loop_that_is_a_step_of_descent_advances_by_one():
-    told = loops.told(said(CONTROLS["gradient descent"], 200, 200)[1])
-    law = told["laws"][f"GradientDescent(rate={RATE})"]
-    assert list(law["used"]) == [1, 2, 3, 4]  # at 4, these few prompts cannot tell step 4 from that of the last loop
-    assert 0.5 < law["low"] <= law["growth"] <= law["high"] < 2
-    steps = dict(
-        zip((s["stage"] for s in told["stages"]), told["closest"][f"GradientDescent(rate={RATE})"]["step"], strict=True)
-    )
+def test_a_loop_that_is_a_step_of_gradient_descent_advances_by_one():
+    found = loops.summary(said(CONTROLS["gradient descent"], 200, 200)[1])
+    closest = found["closest"][f"GradientDescent(rate={RATE})"]["step"]
+    steps = dict(zip((stage["stage"] for stage in found["stages"]), closest, strict=True))
     assert [steps[f"loop {k}"] for k in (3, 4, 5)] == [3, 4, 5]
 
 
@@ -302,28 +215,28 @@ def test_operations_are_those_of_the_formula():
     block = 24 * width**2 * length + 4 * width * length**2
     ends = 2 * width * length * (task.inputs + task.outputs)
     network = fresh(Transformer(layers=3, heads=2, width=width), task)
-    assert costs.inference_flops(network, task) == 3 * block + ends
-    model = AlgoFormer(heads=2, width=width, loops=20, scored=15)
+    assert costs.flops(network, task, training=False) == 3 * block + ends
+    model = AlgoFormer(heads=2, width=width, loops=20, scored_loops=15)
     shares = [1 - k * block / ((k + 2) * block + ends) for k in (20, 200)]
-    assert costs.outside(model, task, costs.inference_flops, 20, 200) == pytest.approx(shares)
-    assert costs.outside(model, task, costs.training_flops, 20) == [pytest.approx(16 / 36, abs=0.01)]
+    assert costs.outside(model, task, False, 20, 200) == pytest.approx(shares)
+    assert costs.outside(model, task, True, 20) == [pytest.approx(16 / 36, abs=0.01)]
 
 
 def test_errors_beyond_training_are_those_of_more_loops():
-    network, prompts = fresh(AlgoFormer(heads=1, width=8, loops=4, scored=2), FEATURES), FEATURES.sample(60, seed=0)
+    network, prompts = (
+        fresh(AlgoFormer(heads=1, width=8, loops=4, scored_loops=2), FEATURES),
+        FEATURES.sample(60, seed=0),
+    )
     kept = measures.grid(4, 30)
     assert {4, 8, 30} <= set(kept)
     found = measures.after_loops(network, FEATURES, prompts, kept)
-    told = measures.by_loop(found, prompts, FEATURES, kept, 4)
-    errors = {k: per_example(found[kept.index(k)], prompts, FEATURES) for k in kept}
+    rises = measures.by_loop(network, FEATURES, prompts, replace(measures.SIZES["smoke"], loops=30))
+    errors = {k: per_example(found[kept.index(k)], prompts, FEATURES)[:, -1] for k in kept}
+    assert rises["error"] == pytest.approx([float(errors[k].mean()) for k in kept])
     for end, k in ((names.TWICE, 8), (names.MOST, 30)):
-        for view, part in (("last", slice(-1, None)), ("mean", slice(1, None))):
-            ratio = float(errors[k][:, part].mean() / errors[4][:, part].mean())
-            assert told["beyond"][end][view]["ratio"] == pytest.approx(ratio)
-            assert np.mean(told["beyond"][end][view]["parts"]) == pytest.approx(float(errors[k][:, part].mean()))
-    values = torch.tensor([[1.0, 1.0, 1.05, 1.2, 1.0]] * 2)
-    assert measures.leaves(values, (3, 4, 5, 6, 7), 4) == 6
-    assert measures.leaves(values[:, :3], (3, 4, 5), 4) is None
+        rise = rises["beyond"][end]["last"]
+        assert rise["ratio"] == pytest.approx(float(errors[k].mean() / errors[4].mean()))
+        assert np.mean(rise["parts"]) == pytest.approx(float(errors[k].mean()))
 
 
 def test_how_a_member_learned_ends_with_its_last_step(tmp_path):

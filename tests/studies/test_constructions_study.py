@@ -7,15 +7,14 @@ import pytest
 import torch
 from scipy.stats import binomtest
 
-from algoscope import algorithms, constructions, runs
+from algoscope import algorithms, constructions
 from algoscope.instrument import Instrument
 from algoscope.studies import study
-from algoscope.studies.constructions.claims import CLAIMS, exactness, law, named, order_in_c, quiet, whole
+from algoscope.studies.constructions.claims import CLAIMS, everywhere, exactness, law, nowhere, order_in_c
 from algoscope.studies.constructions.controls import CONTROLS, DESCENT, PLAIN, coinciding
 from algoscope.studies.constructions.controls import named as judged_by_the_instrument
 from algoscope.studies.constructions.measures import errors, grid, sizes
 from algoscope.studies.constructions.subjects import SUBJECTS, Comparison, Size
-from algoscope.studies.constructions.unlisted import UNLISTED, unlisted
 
 NEWTON = next(subject for subject in SUBJECTS if subject.name == "Newton")
 SIZE = Size(2, 4, 2, 16)
@@ -50,15 +49,6 @@ def test_the_instrument_names_what_was_planted(name, prompts):
     assert counts["alarms"] == counts["denied"] == counts["wrong"] == 0
     assert law["law"] == "linear"
     assert law["low"] <= 1 <= law["high"]
-
-
-def test_it_is_sure_of_no_step_that_is_not_listed():
-    """Only of first steps, which are multiples of listed ones."""
-    networks = {name: UNLISTED[name] for name in ("gradient descent at half the rate", "Newton from another start")}
-    rows = unlisted(1000, 1000, networks=networks)["unlisted"]
-    assert not any(row["wrong"] for row in rows)
-    sure = {(row["network"], row["stage"]) for row in rows if row["certain"]}
-    assert sure == {(name, case.stages[0]) for name, case in networks.items()}
 
 
 def test_being_sure_of_what_is_not_so_is_told():
@@ -101,28 +91,29 @@ def test_a_network_that_is_off_fails_its_theorem(error, verdict):
     assert found.verdict == verdict
 
 
-def test_a_stage_that_is_named_wrongly_fails_the_control():
-    for kept, wrong, verdict in ((7, 0, "holds"), (6, 0, "fails"), (7, 1, "fails")):
-        counts = {"kept": kept, "named": 5, "expected": 7, "wrong": wrong, "alarms": 0, "empty": 2}
-        found = named("Newton", "kept")({"Newton": {"0": {"named": counts}}})
+@pytest.mark.parametrize("how", ["named", "computes"])
+def test_a_stage_that_is_named_wrongly_fails_the_control(how):
+    right = {"0": {"named": {how: 7, "expected": 7, "wrong": 0}}}
+    for count, wrong, verdict in ((7, 0, "holds"), (6, 0, "fails"), (7, 1, "fails")):
+        counts = {"0": {"named": {how: count, "expected": 7, "wrong": wrong}}}
+        found = everywhere(how)({"Newton": counts, "decoder": right, "sum of tokens": {"0": {}}})
         assert found is not None
         assert found.verdict == verdict
+        between = binomtest(count - wrong, 7).proportion_ci(method="wilson")
+        assert found.values[0][1:3] == pytest.approx((between.low, between.high), abs=1e-4)
+    assert everywhere(how)({"sum of tokens": {"0": {}}}) is None
 
 
 def test_a_name_for_a_stage_that_holds_nothing_is_an_alarm():
-    for alarms, verdict in ((0, "holds"), (1, "fails")):
-        found = quiet({"Newton": {"0": {"named": {"alarms": alarms, "empty": 10}}}, "sum of tokens": {"0": {}}})
-        assert found is not None
-        assert found.verdict == verdict
-        between = binomtest(alarms, 10).proportion_ci(method="wilson")
-        assert found.values[0][1:3] == pytest.approx((between.low, between.high), abs=1e-4)
-
-
-def test_a_stage_that_is_said_to_hold_more_is_an_alarm():
-    for denied, verdict in ((0, "holds"), (5, "fails")):
-        found = whole({"Newton": {"0": {"named": {"denied": denied, "expected": 5}}}})
-        assert found is not None
-        assert found.verdict == verdict
+    """As is one of which it is said that there is more to it than the step that it holds."""
+    for what, among in (("alarms", "empty"), ("denied", "expected")):
+        for alarms, verdict in ((0, "holds"), (1, "fails")):
+            counts = {"Newton": {"0": {"named": {what: alarms, among: 10}}}, "sum of tokens": {"0": {}}}
+            found = nowhere(what, among)(counts)
+            assert found is not None
+            assert found.verdict == verdict
+            between = binomtest(alarms, 10).proportion_ci(method="wilson")
+            assert found.values[0][1:3] == pytest.approx((between.low, between.high), abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -130,10 +121,12 @@ def test_a_stage_that_is_said_to_hold_more_is_an_alarm():
     [("linear", 0.9, "holds"), ("linear", 1.1, "fails"), ("undecided", 0.9, "undecided"), ("constant", 0.9, "fails")],
 )
 def test_another_law_is_wrong(told, low, verdict):
-    measured = {"law": {"law": told, "growth": 1.2, "low": low, "high": 1.3}, "verdict": {"prompts": 100}}
-    found = law("Newton")({"Newton": {"0": measured}})
+    def measured(told: str, low: float, growth: float | None = 1.2):
+        return {"0": {"law": {"law": told, "growth": growth, "low": low, "high": 1.3}, "verdict": {"prompts": 100}}}
+
+    found = law({"Newton": measured(told, low), "decoder": measured("linear", 0.9), "series": measured("", 0, None)})
     assert found is not None
-    assert found.verdict == verdict
+    assert (found.verdict, len(found.values)) == (verdict, 2)
 
 
 def test_an_error_of_first_order_is_told_from_one_of_second():
@@ -170,9 +163,8 @@ def test_every_theorem_has_a_claim():
 
 
 def test_what_the_results_that_ship_say():
-    found, results = study.read(Path(__file__).parents[2] / "results" / "constructions")
+    _, results = study.read(Path(__file__).parents[2] / "results" / "constructions")
     assert results["scale"] == "paper"
     assert {claim["id"]: claim["ours"] for claim in results["claims"] if claim["verdict"] != "holds"} == {}
-    assert {f"named-{runs.slug(name)}" for name in CONTROLS} <= {claim["id"] for claim in results["claims"]}
-    cells = [cell for table in found.tables(results["runs"]) for row in table.rows for cell in row]
-    assert any("changes keep by level, wanted, all; last by end, place, point" in str(cell) for cell in cells)  # a part
+    named = next(claim for claim in results["claims"] if claim["id"] == "named")
+    assert named["seeds"] == [1.0] * len(CONTROLS)

@@ -1,32 +1,38 @@
 """What the study measures, on models and traces whose answer is known."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
 from browsing import opened
+from torch.nn.functional import one_hot
 
 from algoscope import files
-from algoscope.algorithms import BinarySearch, CountMin, InterpolationSearch, KDTree
+from algoscope.algorithms import BinarySearch, Buckets, CountMin, InterpolationSearch, KDTree
+from algoscope.algorithms.search import Lookups
+from algoscope.constructions import binary_search
+from algoscope.controls import Planted
+from algoscope.instrument import identify
 from algoscope.matching import found as has_found
 from algoscope.models import Index, LearnedSketch
 from algoscope.reading import in_place, lookups, order
 from algoscope.report.charts import LACKING
 from algoscope.studies import study
-from algoscope.studies.data_structures.claims import CLAIMS
-from algoscope.studies.data_structures.controls import CONTROL, controls, written_binary_search
+from algoscope.studies.data_structures.controls import CONTROL, controls
 from algoscope.studies.data_structures.findings import (
-    alike,
     begins_unsorted,
-    changes,
     controls_right,
-    gains,
     is_called,
     loses,
     most_space,
 )
-from algoscope.studies.data_structures.intervals import table
-from algoscope.studies.data_structures.measures import agreement, first_reads, measure_search, neighbors, splits
+from algoscope.studies.data_structures.measures import (
+    agreement,
+    called,
+    first_reads,
+    measure_search,
+)
 from algoscope.studies.data_structures.published import numbers, value
 from algoscope.studies.data_structures.references import (
     BINARY,
@@ -37,25 +43,14 @@ from algoscope.studies.data_structures.references import (
     TREE,
     UNTRAINED,
     searches,
+    table,
 )
 from algoscope.studies.data_structures.streams import SEEDS, measure_stream
-from algoscope.studies.data_structures.trainings import (
-    APART,
-    FAVORED,
-    HASTY,
-    MOST,
-    OURS,
-    RUNS,
-    SMALL,
-    WAVES,
-    decayed,
-    longer,
-    sharp,
-    space,
-)
+from algoscope.studies.data_structures.trainings import EVERY, LONGEST, MOST, OURS, RUNS, space
 from algoscope.studies.study import Training
 from algoscope.tasks import HardSearch, SphereSearch, UniformSearch, ZipfSearch, ZipfStream
-from algoscope.trace import Trace
+from algoscope.tasks.search import Search, nearest
+from algoscope.trace import Prompts, Trace
 
 LINE = UniformSearch(15, queries=8)
 
@@ -65,10 +60,35 @@ def traced(task, lookups: int = 4, sets: int = 100):
     return prompts, {name: each.trace(prompts) for name, each in searches(task, lookups).items()}
 
 
+@dataclass(frozen=True)
+class Model:
+    """Shows look-ups of slots and points: those of a search, changed in a way that may depend on the answers."""
+
+    task: Search
+    search: Lookups
+    change: Callable[[Trace], torch.Tensor] = lambda trace: trace.values
+    slots: int = 0
+
+    def __call__(self, tokens):
+        x = self.task.decode(tokens.double()).x
+        prompts = Prompts(x, nearest(x[:, : self.task.size], x[:, self.task.size :]).double())
+        weights = one_hot(self.change(self.search.trace(prompts)).long(), self.task.size + self.slots).float()
+        empty = weights.new_zeros(*weights.shape[:2], self.task.size, weights.shape[-1])
+        return {f"look-up {m + 1}": part for m, part in enumerate(torch.cat((empty, weights), 2))}
+
+
+def compared(model, task, lookups: int = 4, slots: int = 0, sets: int = 300):
+    """What the study measures of a model's look-ups."""
+    prompts = task.sample(sets, seed=3)
+    known = searches(task, lookups, slots)
+    verdict = identify(model, task, list(known.values()), prompts, fit_on=50)
+    return agreement(verdict, {name: each.trace(prompts) for name, each in known.items()})
+
+
 @pytest.mark.parametrize("task", [LINE, HardSearch(15, queries=8), UniformSearch(12, queries=8)], ids=str)
 def test_binary_search_in_the_weights_of_an_index_is_binary_search(task):
     prompts = task.sample(200, seed=5)
-    network = written_binary_search(task, lookups=3)
+    network = binary_search(task, lookups=3)
     assert bool(in_place(order(network, task, prompts), prompts).all())
     assert torch.equal(lookups(network, task, prompts).values, BinarySearch(3).trace(prompts).values)
 
@@ -86,67 +106,74 @@ def test_controls_are_called_what_they_are():
 
 
 def test_a_search_is_called_by_its_own_name_and_no_other():
-    prompts, known = traced(LINE)
-    for name, trace in known.items():
-        assert agreement(trace, known)["called"] == name
-    prompts, known = traced(UniformSearch(31, dim=2, queries=8))
-    assert agreement(KDTree(4).trace(prompts), known)["called"] == TREE
+    for name, search in searches(LINE, 4).items():
+        assert compared(Planted(search, LINE), LINE)["called"] == name
+    plane = UniformSearch(31, dim=2, queries=8)
+    assert compared(Planted(KDTree(4), plane), plane)["called"] == TREE
 
 
-def test_what_is_no_search_is_called_nothing():
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda trace: trace.prompts.y.expand(4, *trace.prompts.y.shape),  # the answer at once
+        lambda trace: trace.values[:1].expand(4, -1, -1),  # the middle
+        lambda trace: trace.values.roll(1, -1),  # for another query
+    ],
+    ids=["answer", "middle", "another query"],
+)
+def test_what_is_no_search_is_called_nothing(change):
     """Reading the answer at once agrees with every search that succeeds, and reading the middle with binary search."""
-    prompts, known = traced(LINE)
-    answer = Trace("answer", prompts.y.expand(4, *prompts.y.shape), (1, 2, 3, 4), prompts)
-    middle = Trace("middle", known[BINARY].values[:1].expand(4, -1, -1), (1, 2, 3, 4), prompts)
-    other = Trace("another query", known[BINARY].values.roll(1, -1), (1, 2, 3, 4), prompts)
-    for trace in (answer, middle, other):
-        assert agreement(trace, known)["called"] is None
-    noise = torch.rand(known[BINARY].values.shape, generator=torch.Generator().manual_seed(0))
-    often, rarely = (
-        Trace("noisy", torch.where(noise < share, known[BINARY].values, prompts.y), (1, 2, 3, 4), prompts)
-        for share in (0.8, 0.3)
-    )
-    assert agreement(often, known)["called"] == BINARY
-    assert agreement(rarely, known)["called"] is None
+    assert compared(Model(LINE, BinarySearch(4), change), LINE)["called"] is None
+
+
+@pytest.mark.parametrize(("share", "name"), [(0.8, BINARY), (0.3, None)])
+def test_a_search_that_often_reads_the_answer_instead_is_still_called_by_its_name(share, name):
+    """Right reads do not matter; of the wrong ones more than half have to be those of the search."""
+
+    def often(trace: Trace) -> torch.Tensor:
+        noise = torch.rand(trace.values.shape, generator=torch.Generator().manual_seed(0))
+        others = torch.where(noise < (1 + share) / 2, trace.prompts.y, (trace.prompts.y + 1) % LINE.size)
+        return torch.where(noise < share, trace.values, others)
+
+    assert compared(Model(LINE, BinarySearch(4), often), LINE)["called"] == name
 
 
 def test_what_is_read_after_the_answer_does_not_matter():
     """A model that must not repeat itself goes elsewhere once it has the answer, where a search may stay."""
-    prompts, known = traced(LINE)
-    trace = known[INTERPOLATION]
-    done = torch.cat([torch.zeros_like(has_found(trace)[:1]), has_found(trace)[:-1]])
-    elsewhere = (prompts.y + 1 + torch.arange(len(trace))[:, None, None]) % LINE.size
-    wandering = Trace("wanders", torch.where(done, elsewhere, trace.values), trace.stages, prompts)
-    told = agreement(wandering, known)
-    assert told["called"] == INTERPOLATION
-    rows = table(told, "agreement", search=INTERPOLATION)
+
+    def wander(trace: Trace) -> torch.Tensor:
+        done = torch.cat([torch.zeros_like(has_found(trace)[:1]), has_found(trace)[:-1]])
+        elsewhere = (trace.prompts.y + 1 + torch.arange(len(trace))[:, None, None]) % LINE.size
+        return torch.where(done, elsewhere, trace.values)
+
+    own = InterpolationSearch(4)
+    row = compared(Model(LINE, own, wander), LINE)
+    assert row["called"] == INTERPOLATION
+    rows = table(row, "agreement", search=INTERPOLATION)
     assert all(row["value"] == 1.0 for row in rows)
+    trace = own.trace(LINE.sample(300, seed=3))
     assert [row["wrong"] for row in rows] == pytest.approx((1 - has_found(trace).double().mean((1, 2))).tolist())
 
 
 def test_a_look_up_of_a_slot_is_left_out():
     """A model that reads a slot first, and then the point that belongs to it, does what buckets do."""
     task = UniformSearch(16, queries=8)
-    prompts = task.sample(200, seed=0)
-    known = {name: each.trace(prompts) for name, each in searches(task, 2, 8).items()}
-    buckets = known[BUCKETS]
-    slots = torch.full_like(buckets.values[:1], task.size + 3)
-    told = agreement(replace(buckets, values=torch.cat([slots, buckets.values[:1]])), known)
-    assert (told["called"], told["closest"]) == (BUCKETS, BUCKETS)
+
+    def first_a_slot(trace: Trace) -> torch.Tensor:
+        return torch.cat([torch.full_like(trace.values[:1], task.size + 3), trace.values[:1]])
+
+    found = compared(Model(task, Buckets(2, 8), first_a_slot, slots=8), task, lookups=2, slots=8)
+    assert (found["called"], found["closest"]) == (BUCKETS, BUCKETS)
 
 
-def test_agreement_needs_another_query():
-    _, known = traced(replace(LINE, queries=1))
-    with pytest.raises(ValueError, match="queries must be at least 2"):
-        agreement(known[BINARY], known)
+def test_what_two_searches_read_alike_is_called_by_neither():
+    class Same(BinarySearch):
+        """Another name for it."""
 
-
-def test_what_two_searches_read_alike_is_a_tie():
-    prompts = LINE.sample(50, seed=0)
-    twice = {"one": BinarySearch(4).trace(prompts), "other": BinarySearch(4).trace(prompts)}
-    found = agreement(twice["one"], twice)
-    assert found["ties"] == ["one", "other"]
-    assert found["called"] is None
+    twice, prompts = [BinarySearch(4), Same(4)], LINE.sample(300, seed=3)
+    verdict = identify(Planted(twice[0], LINE), LINE, twice, prompts, fit_on=50)
+    assert called(verdict, ["one", "other"]) is None
+    assert called(identify(Planted(twice[0], LINE), LINE, twice[:1], prompts, fit_on=50), ["one"]) == "one"
 
 
 def test_first_look_ups_are_in_the_middle_or_at_the_query():
@@ -157,29 +184,10 @@ def test_first_look_ups_are_in_the_middle_or_at_the_query():
     assert rows[INTERPOLATION, "off the expected place"] < 0.02 < 0.2 < rows[BINARY, "off the expected place"]
 
 
-def test_an_order_may_be_sorted_but_for_where_it_begins():
-    prompts = LINE.sample(50, seed=0)
-    upwards = prompts.x[:, :15, 0].argsort(1)
-    orders = {"sorted": upwards, "turned": upwards.roll(4, 1), "as they come": torch.arange(15).expand(50, -1)}
-    shares = {row["what"]: row["value"] for row in neighbors(orders, prompts)}
-    assert (shares["sorted"], shares["turned"]) == (1.0, pytest.approx(13 / 14))
-    assert shares["as they come"] < 0.2
-
-
-def test_a_k_d_tree_splits_one_coordinate_after_the_other():
-    prompts = UniformSearch(15, dim=2, queries=2).sample(100, seed=0)
-    points = prompts.x[:, :15]
-    told = {(row["level"], row["coordinate"]): row["value"] for row in splits(KDTree.order(points), prompts)}
-    assert told[1, 1] == told[2, 2] == 1.0
-    assert told[1, 2] == pytest.approx(0.5, abs=0.1)
-    either = splits(points[..., 1].argsort(1, descending=True), prompts)
-    assert [row["value"] for row in either if row["coordinate"] == 2] == [1.0, 1.0]
-
-
-def test_examples_tell_what_each_look_up_reads():
-    network = written_binary_search(LINE, lookups=4)
+def test_examples_have_what_each_look_up_reads():
+    network = binary_search(LINE, lookups=4)
     found = measure_search(LINE, network, None, "smoke")
-    prompts = LINE.sample(40, seed=0, purpose="study")
+    prompts = LINE.sample(200, seed=0, purpose="study")
     for i, example in enumerate(found["examples"]):
         points, query = [point[0] for point in example["points"]], example["query"][0]
         assert points == sorted(points)
@@ -210,8 +218,6 @@ def test_errors_of_sketches_are_those_of_their_traces():
     own = table(found, "errors", what=MODEL)[0]
     assert row["value"] == pytest.approx(float(torch.stack(errors).mean()))
     assert row["ahead_value"] == pytest.approx(row["value"] - own["value"])
-    assert [each["item"] for each in found["cells"]] == list(range(12))
-    assert all(0 <= each["cell"] < 4 for each in found["cells"])
 
 
 def test_intervals_of_sketches_are_those_of_streams_and_hash_functions():
@@ -227,90 +233,26 @@ def test_intervals_of_sketches_are_those_of_streams_and_hash_functions():
 
 
 @pytest.mark.parametrize(("fresh", "verdict"), [(0.5, "holds"), (1.0, None)])
-def test_a_frozen_order_tells_something_only_if_it_is_not_sorted(fresh, verdict):
+def test_a_frozen_order_counts_only_if_it_is_not_sorted(fresh, verdict):
     order = [{"what": UNTRAINED, "value": fresh, "low": fresh, "high": fresh, "n": 10}]
     runs_of = {OURS: {"0": model(0.9)}, f"{OURS}, frozen": {"0": {**model(0.8), "sorted": order}}}
     found = loses(OURS, "frozen", begins_unsorted)(runs_of)
     assert (found.verdict if found else None) == verdict
 
 
-@pytest.mark.parametrize(("steps", "verdict"), [(100, "holds"), (200, "undecided")])
-def test_a_form_is_compared_with_another_of_the_same_size_and_training(steps, verdict):
-    def trained(share: float, steps: int) -> dict:
-        sizes = {"layers": 2, "width": 8, "hidden": 16}
-        settings = {"steps": steps, "batch": 4}
-        return {**model(share), "config": {"model": sizes, "settings": settings, "learning_rate": 0.1}}
-
-    runs_of = {"a": {"0": trained(0.9, 100)}, "b": {"0": trained(0.5, steps)}}
-    found = alike(gains("a", "b"), "a", "b")(runs_of)
-    assert found is not None
-    assert found.verdict == verdict
-
-
-def model(share: float, called: str | None = None) -> dict:
+def model(share: float, name: str | None = None) -> dict:
     row = {"value": share, "low": share - 0.01, "high": share + 0.01, "n": 10}
-    return {"found": [{"what": MODEL, "lookup": 1, **row}], "mean": {BINARY: row}, "called": called}
+    return {"found": [{"what": MODEL, "lookup": 1, **row}], "mean": {BINARY: row}, "called": name}
 
 
-@pytest.mark.parametrize(
-    ("after", "verdict"),
-    [((0.30, 0.70, 0.99), "holds"), ((0.30, 0.62, 0.99), "fails"), ((0.32, 0.70, 0.99), "undecided")],
-)
-def test_longer_training_is_judged_where_it_changes_most(after, verdict):
-    """What is found in the end alone, where nearly all is, would hide what changes before."""
-
-    def found(*shares: float) -> dict:
-        rows = [
-            {"what": MODEL, "value": share, "low": share - 0.005, "high": share + 0.005, "n": 9} for share in shares
-        ]
-        return {"found": rows}
-
-    numbers = {OURS: {"0": found(0.30, 0.70, 0.99)}, longer(OURS): {"0": found(*after), "1": found(0.1, 0.1, 0.1)}}
-    judged = changes(longer(OURS), OURS, at_most=0.02)(numbers)
-    assert judged is not None
-    assert judged.verdict == verdict
-    assert len(judged.values) == 1
-    (claim,) = [claim for claim in CLAIMS if claim.id == "flat"]
-    assert claim.record(numbers)["seeds"] == [value.value for value in judged.values]
-
-
-def test_what_is_trained_for_longer_is_the_same_but_for_steps_rate_and_precision():
+def test_the_longest_training_differs_in_what_it_says():
     plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
-    for name in (OURS, HASTY, WAVES):
-        once, twice = plans[name], plans[longer(name)]
-        assert (twice.settings.steps, twice.settings.precision) == (2 * once.settings.steps, "fp32")
-        same = replace(once.settings, steps=1, checkpoint_every=100, precision="auto")
-        assert replace(twice.settings, steps=1, checkpoint_every=100, precision="auto") == same
-        assert twice.learning_rate == once.learning_rate / 2
-        assert replace(twice, name=name, settings=once.settings, learning_rate=once.learning_rate) == once
-
-
-def test_slots_in_favor_differ_in_how_they_are_read_and_for_how_long_alone():
-    plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
-    apart, favored = plans[space(8, APART)], plans[space(8, FAVORED)]
-    assert isinstance(apart.model, Index)
-    free = replace(apart.model, before="all", favor=6.0, coldest=0.25)
-    steps = {each: getattr(favored.settings, each) for each in ("steps", "checkpoint_every")}
-    assert replace(apart, name=favored.name, model=free, settings=replace(apart.settings, **steps)) == favored
-
-
-@pytest.mark.parametrize("name", [space(0, SMALL), space(8, FAVORED), longer(HASTY)])
-def test_what_is_sorted_sharply_differs_in_the_blur_of_the_sort_and_then_in_decay_alone(name):
-    plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
-    blurred, sharper, decaying = plans[name], plans[sharp(name)], plans[decayed(sharp(name))]
-    assert isinstance(blurred.model, Index)
-    model = replace(blurred.model, softness=blurred.model.softness / 2)
-    assert replace(blurred, name=sharper.name, model=model) == sharper
-    assert decaying.settings.weight_decay > 0
-    assert replace(decaying, name=sharper.name, settings=replace(decaying.settings, weight_decay=0.0)) == sharper
-
-
-def test_the_longest_training_differs_in_its_steps_alone():
-    plans = {run.name: run for run in RUNS["paper"] if isinstance(run, Training)}
-    less, most = (plans[decayed(sharp(longer(HASTY, steps)))] for steps in (None, MOST))
-    assert most.settings.steps == MOST > less.settings.steps
-    steps = {each: getattr(most.settings, each) for each in ("steps", "checkpoint_every")}
-    assert replace(less, name=most.name, settings=replace(less.settings, **steps)) == most
+    every, longest = plans[EVERY], plans[LONGEST]
+    assert isinstance(every.model, Index)
+    changed = {"steps": MOST, "checkpoint_every": 10_000, "precision": "fp32", "weight_decay": 0.03}
+    same = replace(every, model=replace(every.model, softness=every.model.softness / 2))
+    settings = replace(every.settings, **changed)
+    assert longest == replace(same, name=LONGEST, settings=settings, learning_rate=every.learning_rate / 2)
 
 
 def test_findings_follow_from_the_numbers():
@@ -340,9 +282,9 @@ def test_published_numbers_are_found_by_name():
 
 def test_a_reader_moves_from_look_up_to_look_up(browser, tmp_path):
     found = study.find("data-structures")
-    told = {"provenance": {"commit": "none"}, "seconds": {"training": 0.0, "measuring": 0.0}}
-    told |= {"run": "", "version": found.version}
-    model = {**controls(points=15, scale="smoke"), **told}
+    known = {"provenance": {"commit": "none"}, "seconds": {"training": 0.0, "measuring": 0.0}}
+    known |= {"run": "", "version": found.version}
+    model = {**controls(points=15, scale="smoke"), **known}
     examples = [{**each, "reads": {MODEL: each["reads"][MODEL]}} for each in model["examples"]]
     measured = {CONTROL: {"0": model, "1": {**model, "examples": examples}}}  # of the second nothing but its own reads
     results = {"study": found.name, "version": found.version, "scale": "smoke", "runs": measured}

@@ -4,24 +4,23 @@ import pytest
 import torch
 
 from algoscope.constructions import connectivity
-from algoscope.models import Disentangled, Transformer
+from algoscope.instrument import Instrument
+from algoscope.matching.statistics import wilson
+from algoscope.models import Disentangled
 from algoscope.studies.graph_connectivity import findings, published
 from algoscope.studies.graph_connectivity.claims import CLAIMS
 from algoscope.studies.graph_connectivity.figures import CENTER, figures
 from algoscope.studies.graph_connectivity.measures import (
     BEYOND,
     PATHS,
-    RANDOM,
     WITHIN,
     Sizes,
     asked,
     chains,
     measured,
-    patched,
-    stages,
+    moved,
 )
 from algoscope.studies.graph_connectivity.plan import RUNS
-from algoscope.studies.shares import wilson
 from algoscope.studies.study import Case
 from algoscope.tasks import Connectivity
 
@@ -34,23 +33,19 @@ def by_hand():
 
 
 def test_the_construction_is_named_tripling_and_reaches_three_hops(by_hand):
-    assert findings.named(by_hand, PATHS) == {"Tripling"}
-    numbers = {"by hand": {"0": by_hand}}
-    found = findings.one_step_a_layer("Tripling", "by hand", PATHS, at_least=1.0)(numbers)
-    assert found is not None
-    assert found.verdict == "holds"
-    other = findings.one_step_a_layer("Squaring", "by hand", PATHS, at_least=1.0)(numbers)
-    assert other is not None
-    assert other.verdict == "fails"
-    known = findings.reach(PATHS)(by_hand)
-    assert known is not None
-    assert known.value == 3
+    paths = Instrument(Connectivity(8), prompts=Connectivity(8, "paths").sample(60, seed=0), fit_on=200)
+    layer = next(found for found in paths.identify(connectivity(8, 1)).stages if found.stage == "layer 1")
+    assert {found.name for found in layer.candidates["agreement"] if found.step == 1} == {"Tripling"}
+    tripled = findings.first_step("Tripling")(by_hand)
+    assert tripled is not None
+    assert tripled.value == 1
+    squared = findings.first_step("Squaring")(by_hand)
+    assert squared is not None
+    assert squared.value < 1
+    assert findings.reach(PATHS)(by_hand).value == 3
     beyond = findings.at_distance(PATHS, 1)(by_hand)
     assert beyond is not None
     assert beyond.value == 0
-    hops = findings.hops(graphs=PATHS)(by_hand)
-    assert hops is not None
-    assert hops[:3] == (3, 3, 3)
 
 
 def test_the_construction_knows_all_within_its_capacity_and_nothing_beyond(by_hand):
@@ -60,30 +55,17 @@ def test_the_construction_knows_all_within_its_capacity_and_nothing_beyond(by_ha
     assert by_hand["channels"][0]["algorithm"] == pytest.approx(1)
     assert by_hand["channels"][0]["heuristic"] == pytest.approx(0, abs=1e-12)
     assert by_hand["channels"][0]["A"] == [[1, 0], [0, 1]]
-    assert by_hand["equivariance"][-1]["cosine"] == pytest.approx(1)
+    assert moved(connectivity(8, 1), Connectivity(8).sample(60, seed=0))[-1]["cosine"] == pytest.approx(1)
 
 
 def test_weights_without_a_plan_are_in_no_channel():
     network = Disentangled(1).build(8, 8, 8, torch.Generator().manual_seed(0))
     found = measured(network, 8, Sizes(40, 20))
     assert found["channels"][0]["error"] > 0.9
-    assert findings.named(found, RANDOM) != {"Tripling"}
+    tripled = findings.first_step("Tripling")(found)
+    assert tripled is not None
+    assert tripled.high < 1
     assert [len(found["weights"]["layer 1"]), len(found["weights"]["layer 1"][0])] == [16, 16]
-
-
-def test_a_state_from_another_graph_settles_the_answer_after_the_last_layer():
-    network = Transformer(2, 1, 16, attention="relu", mask="full", positions="none").build(
-        6, 6, 6, torch.Generator().manual_seed(0)
-    )
-    prompts = Connectivity(6).sample(30, seed=0)
-    with torch.no_grad():
-        rows = patched(network, prompts)
-    assert [row["stage"] for row in rows] == ["embedding", "layer 1", "layer 2"]
-    assert rows[-1]["survives"] == pytest.approx(1, abs=1e-5)
-    assert rows[-1]["flips"] == 0
-    trace = stages(network, prompts)
-    assert trace.stages == ("embedding", "layer 1", "layer 2", "answers")
-    assert bool(((trace.values == 0) | (trace.values == 1)).all())
 
 
 def test_graphs_that_cannot_be_are_not_asked_about():
@@ -120,19 +102,6 @@ def test_an_arm_is_judged_by_the_spread_of_its_seeds():
     assert judge({}) is None
 
 
-def test_the_limit_decides_where_all_seeds_of_an_arm_agree():
-    judge = findings.limit_decides(findings.exact(findings.LONG), "one", "other", at_least=0.5)
-    clear, mixed = (
-        judge({"one": arm(1, 0.9, 1, 1), "other": arm(0, 0, 0.1, 0)}),
-        judge({"one": arm(1, 0, 1, 0, 0, 1), "other": arm(0, 1, 0, 1, 0, 1)}),
-    )
-    assert clear is not None
-    assert mixed is not None
-    assert (clear.verdict, mixed.verdict) == ("holds", "fails")
-    assert clear.values[0].value > 0.9
-    assert mixed.values[0].value < 0.1
-
-
 def test_a_reach_that_is_too_short_proves_nothing_and_one_too_long_refutes():
     def model(right: dict[int, float]) -> dict:
         rows = [{"graphs": PATHS, "distance": d, "accuracy": r, "low": r, "high": r, "n": 9} for d, r in right.items()]
@@ -149,14 +118,6 @@ def test_the_published_curves_are_read():
     assert len(published.mixtures("exact")) == 21
     assert published.mixtures("algorithm_share")[0.4] == 0.813
     assert published.reach("3 layers")[1_000_000] == 27
-    ours = {"model": "disentangled", "layers": 1, "largest": 3, "chance": 0.2, "channels": [{"algorithm": 0.9}]}
-    numbers = {f"run {share}": {"0": {**ours, "beyond": share}} for share in (0.0, 0.05, 0.15, 0.25, 0.5)}
-    curve = findings.off_the_mixtures(numbers, "algorithm_share")["0"]
-    assert curve[0.15] == (0.9, 0.935)
-    found = findings.off_the_curve(lambda numbers: {"0": curve}, at_most=0.05)(numbers)
-    assert found is not None
-    assert found.values[0].value == pytest.approx(0.062)
-    assert found.verdict == "fails"
 
 
 def test_the_study_has_what_the_issue_asks_for():

@@ -8,7 +8,7 @@ import torch
 from algoscope.algorithms import Newton, OrdinaryLeastSquares
 from algoscope.controls import Planted
 from algoscope.models import Transformer
-from algoscope.reading import fit, open_model
+from algoscope.reading import LinearProbe, fit, open_model
 from algoscope.reading.probe import fitting_prompts
 from algoscope.studies import study
 from algoscope.studies.higher_order_icl.measures import TABLES, forgetting, newton_in_32_bits, patched, progress, table
@@ -20,8 +20,11 @@ TASK = LinearRegression(dim=3, examples=8)
 
 
 def test_least_squares_forgets_nothing_and_online_descent_does():
-    reading = fit(open_model(Planted(TASK, OrdinaryLeastSquares(), width=1), TASK), fitting_prompts(TASK, 200, seed=0))
-    rows = forgetting(reading, TASK.sample(50, seed=0), TASK)
+    reading = fit(
+        open_model(Planted(OrdinaryLeastSquares(), TASK, reader=LinearProbe(1)), TASK),
+        fitting_prompts(TASK, 200, seed=0),
+    )
+    rows = forgetting(reading, TASK.sample(50, seed=0))
     gaps = {row["gap"] for row in rows}
     assert gaps == set(range(1, 5))
     assert all(row["error"] < 1e-2 for row in table({"rows": rows}, "rows", stage="the model"))
@@ -30,7 +33,7 @@ def test_least_squares_forgets_nothing_and_online_descent_does():
     assert online[-1] > 0.05
 
 
-def test_an_answer_planted_after_the_last_layer_is_the_answer():
+def test_an_answer_patched_in_after_the_last_layer_is_the_answer():
     network = Transformer(layers=3, heads=1, width=16).build(
         TASK.inputs, TASK.outputs, TASK.length, torch.Generator().manual_seed(0)
     )

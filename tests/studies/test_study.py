@@ -103,7 +103,7 @@ def test_of_trainings_is_told_what_is_not_by_default():
         config = json.loads(json.dumps(configs.config(training)))
         return {"config": config, "seconds": {"training": 90.0}, "provenance": {"device": "cpu"}}
 
-    one, two = numbers(Index(folds=1), steps=10), numbers(Index(picture=(8, 16)), steps=20, batch=8)
+    one, two = numbers(Index(folds=1), steps=10), numbers(Index(picture=(8, 16, 1, 32)), steps=20, batch=8)
     two |= {"trained_on": {"device": "gpu", "commit": "0123456789"}, "learning": {"error": [9.0, None, 9.0, 4.0, 1.0]}}
     less = {**two, "learning": {"error": [9.0, 4.0, 3.0]}}
     other = {**one, "config": {**one["config"], "model": {"kind": "Forgotten", "layers": 2}}}
@@ -113,7 +113,7 @@ def test_of_trainings_is_told_what_is_not_by_default():
         [
             "b",
             "UniformSearch: size 7",
-            "Index: picture [8, 16]",
+            "Index: picture [8, 16, 1, 32]",
             "Settings: steps 20, batch 8",
             "0.001",
             3.0,

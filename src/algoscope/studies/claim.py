@@ -3,18 +3,12 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+from algoscope.matching.statistics import Estimate
 
 Numbers = Mapping[str, Any]
-
-
-class Value(NamedTuple):
-    """A number that was measured on one model, its interval, and on how many prompts."""
-
-    value: float
-    low: float
-    high: float
-    n: int
+Value = Estimate  # of one model; n are prompts
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
 
-from algoscope import runs
-from algoscope.formats import FORMAT, up_to_date
+from algoscope import registry, runs
+from algoscope.formats import FORMAT, short, shortened, up_to_date
 from algoscope.models import Model
 from algoscope.tasks import Task
 from algoscope.training import Settings
-from algoscope.training.load import kinds
+from algoscope.training.load import NAMED
 
 Config = Mapping[str, Any]
 
@@ -51,16 +51,16 @@ def in_words(found: Config) -> list[str]:
 
 
 def _part(part: Config) -> str:
-    known = fields(kinds()[part["kind"]]) if part["kind"] in kinds() else ()
-    usual = {field.name: _value(runs.plain(field.default)) for field in known}
-    values = {name: _value(value) for name, value in part.items() if name != "kind"}
-    told = [f"{name} {value}" for name, value in values.items() if usual.get(name) != value]
-    return f"{part['kind']}: {', '.join(told)}" if told else part["kind"]
+    kind, name = registry.loaded(part["kind"], *NAMED), short(part["kind"])
+    usual = {field.name: _value(runs.plain(field.default)) for field in (fields(cast(Any, kind)) if kind else ())}
+    values = {key: _value(value) for key, value in part.items() if key != "kind"}
+    told = [f"{key} {value}" for key, value in values.items() if usual.get(key) != value]
+    return f"{name}: {', '.join(told)}" if told else name
 
 
 def _value(value: object) -> str:
     """Numbers on file have few digits."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(shortened(value, "algoscope."))
 
 
 def rows(numbers: Mapping[str, Any]) -> list[list[object]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from algoscope import runs, stopping
+from algoscope import registry, runs, stopping
 from algoscope.studies import worker
 
 SERVICE, PLACE, LOGS = "nvidia-cuda-mps-control", "CUDA_MPS_PIPE_DIRECTORY", "logs"
@@ -41,6 +41,7 @@ def at_once(
                 while left and len(running) < count:
                     name = left.pop(0)
                     command = [sys.executable, "-m", worker.__name__, study, scale, str(folder), str(device), name]
+                    command += registry.plugins()
                     running[name] = _started(
                         command, logs / f"{runs.slug(name)}.log", {**threads, **os.environ, **shared}
                     )

@@ -16,9 +16,9 @@ from typing import Any
 import altair as alt
 import torch
 
-from algoscope import arguments, documents, files, runs
+from algoscope import arguments, documents, files, registry, runs
 from algoscope.models import Network
-from algoscope.studies import CATALOG, SCALES, configs, processes
+from algoscope.studies import SCALES, broken, catalog, configs, processes
 from algoscope.studies.claim import Claim, Numbers
 from algoscope.studies.configs import Training
 from algoscope.training import Configuration, Member, Run, load, train_population
@@ -85,8 +85,15 @@ class Study:
 
 def find(name: str) -> Study:
     """A study by its name."""
-    arguments.choice("study", name, CATALOG)
-    return importlib.import_module(f"algoscope.studies.{CATALOG[name].module}").STUDY
+    known = catalog()
+    if not isinstance(name, str) or name not in known:
+        raise ValueError("; ".join([registry.unknown("study", name, known), *broken()]))
+    found = getattr(importlib.import_module(known[name].module), "STUDY", None)
+    if not isinstance(found, Study) or found.name != name:
+        raise ValueError(
+            f"{known[name].module} must have a Study called {name!r} as STUDY, got {arguments.shown(found)}"
+        )
+    return found
 
 
 def carry_out(
@@ -209,7 +216,7 @@ def _measure_model(study: Study, training: Training, run: Run, i: int, scale: st
     folder = runs.Folder(run.path)
     told: dict[str, Any] = {"trained_on": folder.read_json(folder.environment, documents.ENVIRONMENT)}
     if study.along is not None:
-        kept = {step: load(run.path, i, device, step) for step in training.settings.keep}
+        kept = {step: load(run.path, i, device, step) for step in training.settings.checkpoint_steps}
         told["along"] = [{"step": step, **study.along(alone, kept[step], scale)} for step in kept]
     if study.learning:
         told["learning"] = _learning(run, i)
@@ -325,7 +332,7 @@ def _write_pages(study: Study, results: Numbers, out: Path) -> Path:
             known = {"title": label, "controls": runs.controls(), "command": command}
             texts[file] = page({**known, "provenance": numbers["provenance"], **numbers["verdict"]})
             pages[label] = file.name
-    entry, figures, planned = CATALOG[study.name], study.figures(results["runs"]), study.runs[results["scale"]]
+    entry, figures, planned = catalog()[study.name], study.figures(results["runs"]), study.runs[results["scale"]]
     trained = [run for run in planned if isinstance(run, Training)]
     told = {
         "title": entry.title,
@@ -356,14 +363,10 @@ def _lacking(run: Training | Case, seeds: Numbers) -> str:
 def _trained(numbers: Numbers) -> list[Table]:
     note = (
         "Of tasks, networks and settings what is not by default. Minutes are those of all seeds, also where runs share "
-    )
-    note += (
         "a device. The error in training fell by so much from the second third of the steps to the last, in the seed "
-    )
-    note += (
         "in which it fell most: at a rate that falls to zero every curve ends flat, so that less than a tenth is the "
+        "least to ask of one that longer training would not change."
     )
-    note += "least to ask of one that longer training would not change."
     columns = ("run", "task", "network", "settings", "rate", "minutes", "device", "commit", "fell")
     rows = configs.rows(numbers)
     return [Table("How they were trained", note, columns, rows)] if rows else []

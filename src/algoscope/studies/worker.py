@@ -1,10 +1,13 @@
-"""One run of a study, in a process of its own: python -m algoscope.studies.worker STUDY SCALE FOLDER DEVICE RUN."""
+"""One run of a study, in a process of its own.
+
+python -m algoscope.studies.worker STUDY SCALE FOLDER DEVICE RUN PLUGINS
+"""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from algoscope import stopping
+from algoscope import registry, stopping
 
 PATIENCE = 15.0  # seconds that a run is given to write its checkpoint
 
@@ -17,8 +20,10 @@ def main(given: Sequence[str]) -> None:
 
     from algoscope.studies import study
 
-    name, scale, folder, device, run = given
+    name, scale, folder, device, run, *plugins = given
     with stopping.unwinding():
+        for plugin in plugins:
+            registry.plug(plugin)
         study.train_and_measure(study.find(name), scale, Path(folder), torch.device(device), [run])
 
 

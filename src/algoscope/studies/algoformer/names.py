@@ -6,15 +6,20 @@ REPRESENTATION, SERIES, CHAINS = "representation", "series", "chains"
 LOUD = "series, noise 1"  # as the text has it
 MAIN = (REPRESENTATION, SERIES, CHAINS)
 NOISES = (0.0, 0.1, 1.0)
-INJECTIONS = ("none", "prompt", "pre")
 INJECTION = "none"  # the default of the study, chosen by measurement (docs/log.md)
-OTHER_INJECTIONS = tuple(each for each in INJECTIONS if each != INJECTION)
+OTHER_INJECTIONS = ("prompt", "pre")
 NORMED, NORMED_INJECTIONS = "norm in the loop", ("none", "prompt")
-RATES = {STANDARD: (1e-3, 4e-3), ALGOFORMER: (4e-3,)}  # other rates of learning, to tell whether the order hangs on it
 TWICE, MOST = "twice", "most"  # as many loops as in training, and the most that are measured
-HURTS = 1.1  # times the error: what counts as worse
 COSTS = "costs"
 DIM = 20  # of the paper's prompts: numbers that depend on sizes are judged there alone
+FRESH = "by chance, AlgoFormer"  # untrained
+VIEWS = {"last": "at the last number of examples", "mean": "mean over all numbers of examples"}
+IN_WORDS = {
+    REPRESENTATION: "regression with representation",
+    SERIES: "AR(q) with representation",
+    CHAINS: "chains of thought",
+    LOUD: "AR(q) with representation and noise 1",
+}
 
 
 def run(kind: str, task: str, more: str = "") -> str:
@@ -34,16 +39,12 @@ def injected(injection: str) -> str:
     return f"injection {injection}"
 
 
+def normed(injection: str) -> str:
+    return f"{injected(injection)}, {NORMED}" if injection != INJECTION else NORMED
+
+
 def window(loops: int, scored: int) -> str:
     return f"{loops} loops, {scored} scored"
-
-
-def layers(count: int) -> str:
-    return f"{count} layers" if count > 1 else "1 layer"
-
-
-def heads(count: int) -> str:
-    return f"{count} heads"
 
 
 def longer(task: str) -> str:
@@ -56,17 +57,9 @@ def longest(kind: str, task: str) -> str:
 
 
 def lengths(kind: str, task: str) -> tuple[str, ...]:
-    """What is told of runs that differ in how long they were trained, the shortest first."""
+    """What distinguishes runs that differ in how long they were trained, the shortest first."""
     more = (longer(task),) if task in LONGER else ()
     return ("", *more, *((longest(kind, task),) if (kind, task) in LONGEST else ()))
-
-
-def rated(rate: float) -> str:
-    return f"rate {rate:g}"
-
-
-def normed(injection: str) -> str:
-    return f"{injected(injection)}, {NORMED}" if injection != INJECTION else NORMED
 
 
 def planted(task: str) -> str:
@@ -81,30 +74,13 @@ def least(task: str) -> str:
     return f"least possible, {task}"
 
 
-def by_hand(name: str) -> str:
-    return f"by hand, {name}"
-
-
 # Steps that tell whether fewer are enough.
 LONGER = {REPRESENTATION: 20_000, SERIES: 15_000, CHAINS: 7_500, **{linear(noise): 10_000 for noise in NOISES}}
 # A third length, where two do not tell where errors end: its steps, their rate, if it is not the usual one (on linear
 # regression 50,000 steps diverge at that: docs/log.md), and the seeds.
 LONGEST = {(ALGOFORMER, linear(0.0)): (40_000, 1e-3, (0,)), (LOOPED, CHAINS): (20_000, None, (0, 1))}
-FRESH = "by chance, AlgoFormer"  # untrained
 TASKS = (*MAIN, LOUD, *map(linear, NOISES), *map(noisy, NOISES[1:]))
+# Whose loops the instrument reads.
 FOLLOWED = frozenset(
-    (
-        *(run(kind, task, more) for kind in (LOOPED, ALGOFORMER) for task in TASKS for more in lengths(kind, task)),
-        *(run(ALGOFORMER, REPRESENTATION, injected(injection)) for injection in INJECTIONS),
-        *(run(ALGOFORMER, REPRESENTATION, normed(injection)) for injection in NORMED_INJECTIONS),
-        FRESH,
-    )
-)  # whose loops the instrument looks at
-PAGED = frozenset((run(ALGOFORMER, REPRESENTATION),))  # with a page of their own
-VIEWS = {"last": "at the last number of examples", "mean": "mean over all numbers of examples"}
-TOLD = {
-    REPRESENTATION: "regression with representation",
-    SERIES: "AR(q) with representation",
-    CHAINS: "chains of thought",
-    LOUD: "AR(q) with representation",
-}
+    run(kind, task, more) for kind in (LOOPED, ALGOFORMER) for task in TASKS for more in lengths(kind, task)
+)

@@ -5,8 +5,8 @@ Runs stand in the order in which they should be carried out where time is short.
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from algoscope.contracts import Task
@@ -33,33 +33,21 @@ class Size:
     layers: int  # of the standard transformer
     loops: int
     scored: int
-    steps: Mapping[str, int]  # of any task, and of exceptions; runs of a sweep are never one
     settings: Settings
-    rates: Mapping[str, float]  # of learning, by model
+    rate: float  # of learning
     depth: int = 6  # of chains of thought
+    exceptions: Mapping[str, int] = field(default_factory=dict)  # steps of some tasks, but in a sweep
 
 
-# All the training that is planned, in steps. The paper has 500,000; whether these suffice, the curves of learning tell,
-# and longer runs (names.LONGER, names.LONGEST).
-STEPS = {
-    "smoke": {"any": 12},
-    "laptop": {"any": 1000, names.linear(1.0): 1500},
-    "paper": {"any": 6_000, CHAINS: 2_500},
-}
+# The paper trains for 500,000 steps; longer runs (names.LONGER, names.LONGEST) show whether these suffice.
 SIZES = {
-    "smoke": Size(
-        2, 5, 8, 2, 2, 3, 2, STEPS["smoke"], Settings(steps=1, batch=8, curriculum=None),
-        {STANDARD: 1e-3, LOOPED: 1e-3, ALGOFORMER: 1e-3}, depth=2,
-    ),
+    "smoke": Size(2, 5, 8, 2, 2, 3, 2, Settings(steps=12, batch=8, curriculum=None), rate=1e-3, depth=2),
     "laptop": Size(
-        5, 20, 32, 4, 6, 10, 5, STEPS["laptop"],
+        5, 20, 32, 4, 6, 10, 5,
         Settings(steps=1000, warmup=100, curriculum=Curriculum(dims=1, points=11, interval=60)),
-        {STANDARD: 1e-2, LOOPED: 1e-2, ALGOFORMER: 1e-2},
+        rate=1e-2, exceptions={names.linear(1.0): 1500},
     ),
-    "paper": Size(
-        20, 40, 256, 8, 12, 20, 15, STEPS["paper"], Settings(steps=6_000),
-        {STANDARD: 2e-3, LOOPED: 2e-3, ALGOFORMER: 2e-3},
-    ),
+    "paper": Size(20, 40, 256, 8, 12, 20, 15, Settings(steps=6_000), rate=2e-3, exceptions={CHAINS: 2_500}),
 }  # fmt: skip
 SEEDS = (0, 1, 2)
 
@@ -86,128 +74,89 @@ class Planner:
         size = self.size
         kinds: dict[str, Transformer] = {
             STANDARD: Transformer(layers=size.layers),
-            LOOPED: Looped(loops=size.loops, scored=size.scored),
-            ALGOFORMER: AlgoFormer(loops=size.loops, scored=size.scored, injection=names.INJECTION),
+            LOOPED: Looped(loops=size.loops, scored_loops=size.scored),
+            ALGOFORMER: AlgoFormer(loops=size.loops, scored_loops=size.scored, injection=names.INJECTION),
         }
         return replace(kinds[kind], heads=size.heads, width=size.width)
 
-    def train(self, kind: str, task: str, seeds: tuple[int, ...] = (0,), more: str = "", **changes: Any) -> Training:
-        """`more` is what is told of the changes to the model; with it, the run is one of a sweep."""
-        steps = self.size.steps.get("any" if more else task, self.size.steps["any"])
-        settings, model = replace(self.size.settings, steps=steps), replace(self.model(kind), **changes)
-        return Training(names.run(kind, task, more), self.task(task), model, settings, self.size.rates[kind], seeds)
-
-    def longer(self, kind: str, task: str, seeds: tuple[int, ...] = (0,)) -> Training:
-        """Whether what was found hangs on how short the training is."""
-        run = self.train(kind, task, seeds, more=names.longer(task))
-        return replace(run, settings=replace(run.settings, steps=names.LONGER[task]))
-
-    def longest(self, kind: str, task: str) -> Training:
-        """Where errors end."""
-        steps, rate, seeds = names.LONGEST[kind, task]
-        run = self.train(kind, task, seeds, more=names.longest(kind, task))
-        return replace(run, settings=replace(run.settings, steps=steps), learning_rate=rate or run.learning_rate)
+    def train(
+        self,
+        kind: str = ALGOFORMER,
+        task: str = REPRESENTATION,
+        seeds: tuple[int, ...] = (0,),
+        more: str = "",
+        steps: int | None = None,
+        **changes: Any,
+    ) -> Training:
+        """`more` names the changes to the model, or to the length of training; with it, the run is one of a sweep."""
+        settings, model = self.size.settings, replace(self.model(kind), **changes)
+        usual = settings.steps if more else self.size.exceptions.get(task, settings.steps)
+        settings, name = replace(settings, steps=steps or usual), names.run(kind, task, more)
+        return Training(name, self.task(task), model, settings, self.size.rate, seeds)
 
     def all_kinds(self, task: str, seeds: tuple[int, ...] = (0,)) -> Iterator[Training | Case]:
         for kind in names.KINDS:
             yield self.train(kind, task, seeds)
-        yield self.known(task)
-        yield self.least(task)
+        yield self.case(names.references(task), known, task)
+        yield self.case(names.least(task), least, task)
 
-    def injections(self) -> Iterator[Training]:
-        for injection in names.OTHER_INJECTIONS:
-            yield self.train(ALGOFORMER, REPRESENTATION, more=names.injected(injection), injection=injection)
+    def case(self, name: str, measure: Any, task: str, *more: Any) -> Case:
+        return Case(name, functools.partial(measure, self.task(task), *more))
 
-    def normed(self) -> Iterator[Training]:
-        """Whether it is a norm at the end of each loop that lets loops go on beyond training."""
-        for injection in names.NORMED_INJECTIONS:
-            more = names.normed(injection)
-            yield self.train(ALGOFORMER, REPRESENTATION, more=more, injection=injection, loop_norm=True)
+    def window(self, loops: int, scored: int, task: str = REPRESENTATION) -> Training:
+        return self.train(task=task, more=names.window(loops, scored), loops=loops, scored_loops=scored)
 
-    def rated(self) -> Iterator[Training]:
-        """Whether the order hangs on the rate of learning."""
-        for kind, rates in names.RATES.items():
-            for rate in rates:
-                yield replace(self.train(kind, REPRESENTATION, more=names.rated(rate)), learning_rate=rate)
-
-    def planted(self, name: str) -> Case:
-        task = self.task(name)
-        assert isinstance(task, RepresentationRegression | ChainOfThought)
-        return Case(names.planted(name), functools.partial(controls.planted, task))
-
-    def windows(self, *sizes: tuple[int, int], task: str = REPRESENTATION) -> Iterator[Training]:
-        for loops, scored in sizes:
-            yield self.train(ALGOFORMER, task, more=names.window(loops, scored), loops=loops, scored=scored)
-
-    def with_layers(self, kind: str, *counts: int) -> Iterator[Training]:
-        """Of AlgoFormer, that many before, in and after the loop."""
-        for count in counts:
-            parts: dict[str, Any] = {"pre": count, "post": count} if kind == ALGOFORMER else {}
-            yield self.train(kind, REPRESENTATION, more=names.layers(count), layers=count, **parts)
-
-    def with_heads(self, *counts: int) -> Iterator[Training]:
-        for count in counts:
-            yield self.train(ALGOFORMER, REPRESENTATION, more=names.heads(count), heads=count)
-
-    def known(self, task: str) -> Case:
-        return Case(names.references(task), functools.partial(known, self.task(task)))
-
-    def least(self, task: str) -> Case:
-        return Case(names.least(task), functools.partial(least, self.task(task)))
-
-    def checks(self, by_hand: Sequence[str] = controls.BY_HAND) -> Iterator[Case]:
-        """What needs no training: what a step costs, and the controls."""
-        models = tuple(self.model(kind) for kind in names.KINDS)
-        yield Case(names.COSTS, functools.partial(costs, self.task(REPRESENTATION), models), timed=True)
-        for name in by_hand:
-            yield Case(names.by_hand(name), functools.partial(controls.by_hand, name))
-        fresh = functools.partial(controls.fresh, self.task(REPRESENTATION), self.model(ALGOFORMER))
-        yield Case(names.FRESH, fresh)
+    def checks(self) -> Iterator[Case]:
+        """What needs no training: what a model costs, and an untrained one."""
+        yield self.case(names.COSTS, costs, REPRESENTATION, {kind: self.model(kind) for kind in names.KINDS})
+        yield self.case(names.FRESH, controls.fresh, REPRESENTATION, self.model(ALGOFORMER))
 
 
 def _smoke(make: Planner) -> Iterator[Training | Case]:
     yield from make.all_kinds(REPRESENTATION)
     yield make.train(ALGOFORMER, names.linear(1.0))
-    yield from make.checks(controls.BY_HAND[:1])
+    yield from make.checks()
 
 
 def _laptop(make: Planner) -> Iterator[Training | Case]:
     yield from make.all_kinds(REPRESENTATION)
-    yield from make.injections()
+    for injection in names.OTHER_INJECTIONS:
+        yield make.train(more=names.injected(injection), injection=injection)
     yield make.train(ALGOFORMER, names.linear(1.0))
-    yield make.known(names.linear(1.0))
+    yield make.case(names.references(names.linear(1.0)), known, names.linear(1.0))
     yield from make.checks()
-    yield make.planted(REPRESENTATION)
+    yield make.case(names.planted(REPRESENTATION), controls.planted, REPRESENTATION)
 
 
 def _paper(make: Planner) -> Iterator[Training | Case]:
-    for task in (REPRESENTATION, SERIES, CHAINS):
+    for task in names.MAIN:
         yield from make.all_kinds(task, SEEDS)
     for noise in names.NOISES:
         yield make.train(ALGOFORMER, names.linear(noise), SEEDS)
-        yield make.known(names.linear(noise))
-        yield make.least(names.linear(noise))
+        yield make.case(names.references(names.linear(noise)), known, names.linear(noise))
     yield from make.checks()
-    yield from map(make.planted, (REPRESENTATION, CHAINS))
-    yield from make.windows((12, 5), (12, 10), (50, 5), (50, 15))
-    yield from make.injections()
-    yield from make.normed()
-    yield from make.rated()
-    yield from make.with_layers(STANDARD, 3, 14, 22)
-    yield from make.with_heads(2, 4, 16)
-    yield from make.with_layers(ALGOFORMER, 2)
+    for task in (REPRESENTATION, CHAINS):
+        yield make.case(names.planted(task), controls.planted, task)
+    yield from itertools.starmap(make.window, ((12, 5), (12, 10), (50, 5), (50, 15)))
+    for injection in names.OTHER_INJECTIONS:
+        yield make.train(more=names.injected(injection), injection=injection)
+    for injection in names.NORMED_INJECTIONS:  # is it a norm in each loop that lets loops go on beyond training?
+        yield make.train(more=names.normed(injection), injection=injection, loop_norm=True)
+    for count in (3, 14, 22):
+        yield make.train(STANDARD, more=f"{count} layers", layers=count)
+    for count in (2, 4, 16):
+        yield make.train(more=f"{count} heads", heads=count)
+    yield make.train(more="2 layers", layers=2, pre=2, post=2)
     yield from make.all_kinds(LOUD)
-    for task, kind in itertools.product(names.MAIN, names.KINDS):
-        yield make.longer(kind, task, SEEDS)
-    for noise in names.NOISES:
-        yield make.longer(ALGOFORMER, names.linear(noise))
-    for kind, task in names.LONGEST:
-        yield make.longest(kind, task)
+    for task, steps in names.LONGER.items():
+        for kind in names.KINDS if task in names.MAIN else (ALGOFORMER,):
+            yield make.train(kind, task, SEEDS if task in names.MAIN else (0,), names.longer(task), steps)
+    for (kind, task), (steps, rate, seeds) in names.LONGEST.items():
+        run = make.train(kind, task, seeds, names.longest(kind, task), steps)
+        yield replace(run, learning_rate=rate or run.learning_rate)
     for noise in names.NOISES[1:]:
         yield make.train(ALGOFORMER, names.noisy(noise))
-        yield make.known(names.noisy(noise))
-        yield make.least(names.noisy(noise))
-    yield from make.windows((10, 10), task=names.linear(0.0))
+    yield make.window(10, 10, names.linear(0.0))
 
 
 RUNS = {

@@ -10,11 +10,9 @@ from algoscope.studies.constructions.claims import CLAIMS
 from algoscope.studies.constructions.figures import figures, tables
 from algoscope.studies.constructions.measures import SIZES, measure
 from algoscope.studies.constructions.subjects import SUBJECTS
-from algoscope.studies.constructions.unlisted import NAME
 from algoscope.studies.study import Case, Section, Study
 
-NAMES = (*(subject.name for subject in SUBJECTS), NAME)
-CASES = tuple(Case(name, functools.partial(measure, name)) for name in NAMES)
+CASES = tuple(Case(subject.name, functools.partial(measure, subject)) for subject in SUBJECTS)
 FEW = ("Newton", "Chebyshev", "gradient descent", "Newton, looped")  # of each kind one, to check the way
 STUDY = Study(
     name="constructions",

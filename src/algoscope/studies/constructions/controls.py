@@ -16,11 +16,11 @@ from torch import Tensor
 
 from algoscope import algorithms, constructions
 from algoscope.algorithms import Algorithm, OnFeatures
-from algoscope.contracts import Task
-from algoscope.instrument import CONVERGED, Instrument
+from algoscope.contracts import Show, Task
+from algoscope.instrument import Instrument
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import TransformerNetwork, added
-from algoscope.reading.states import Show
+from algoscope.steps import CONVERGED
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
 from algoscope.trace import Stage
 from algoscope.verdict import StageVerdict, Verdict
@@ -218,5 +218,5 @@ def _judged(instrument: Instrument, found: StageVerdict, step: Step) -> dict[str
         "kept": kept,
         "named": kept and set(found.agreed) <= allowed,
         "computes": found.certain and kept,
-        "denied": found.beyond[1] > 0,
+        "denied": found.mixture_gain[1] > 0,
     }

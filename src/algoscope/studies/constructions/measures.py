@@ -1,4 +1,4 @@
-"""What is measured of a construction: its errors step by step and over c and C, its size, its table, and its name."""
+"""What is measured of a construction: its errors step by step and over c and C, its size, and its name."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
@@ -6,13 +6,11 @@ from typing import Any
 
 from torch import Tensor
 
-from algoscope import constructions
 from algoscope.models.algoformer import AlgoFormerNetwork
 from algoscope.models.transformer import Attention
 from algoscope.studies.claim import Numbers
 from algoscope.studies.constructions.controls import CONTROLS, named
-from algoscope.studies.constructions.subjects import SUBJECTS, Comparison, Size, Subject
-from algoscope.studies.constructions.unlisted import NAME, unlisted
+from algoscope.studies.constructions.subjects import Comparison, Size, Subject
 
 SIZES = {"smoke": Size(2, 4, 2, 16), "laptop": Size(5, 12, 8, 64), "paper": Size(20, 40, 20, 64)}
 SEEDS = (0, 1, 2)  # of prompts
@@ -23,25 +21,20 @@ GRIDS = {
     "smoke": ((1e-2, 1e-3, 1e-5), (10.0, 40.0)),
     "laptop": (tuple(10.0**-k for k in range(1, 10)), (5.0, 10.0, 20.0, 40.0, 80.0)),
 }  # of c and C
-ANATOMY = Size(2, 3, 2, 1)
 NAMED = {"smoke": (40, 40), "laptop": (1000, 1000), "paper": (1000, 1000)}  # prompts to compare and to fit
 
 
-def measure(name: str, scale: str) -> Numbers:
-    """All about one construction, or what the instrument says of networks that run something else."""
-    if name == NAME:
-        return unlisted(*NAMED[scale])
-    subject = next(subject for subject in SUBJECTS if subject.name == name)
+def measure(subject: Subject, scale: str) -> Numbers:
+    """All about one construction."""
     size = SIZES[scale]
     first, *others = [subject.compared(size, seed) for seed in SEEDS]
     rows = [row for seed, found in zip(SEEDS, (first, *others), strict=True) for row in errors(found, seed)]
     numbers: dict[str, Any] = {"errors": rows, "size": sizes(subject, first, size)}
     if subject.softmax:
         numbers["grid"] = list(grid(subject, size, *GRIDS.get(scale, GRIDS["laptop"])))
-    if name in CONTROLS:
-        numbers |= named(CONTROLS[name], *NAMED[scale])
-    table = constructions.anatomy(subject.compared(ANATOMY, 0).network)
-    return {**numbers, "anatomy": {"places": table.places, "parts": table.parts}}
+    if subject.name in CONTROLS:
+        numbers |= named(CONTROLS[subject.name], *NAMED[scale])
+    return numbers
 
 
 def relative(found: Tensor, exact: Tensor) -> float:

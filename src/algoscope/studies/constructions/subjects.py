@@ -83,18 +83,14 @@ def sums(size: Size, seed: int, small: float, large: float) -> Comparison:
     return Comparison(network, [1], network(prompts.x)[None].detach(), exact[None])
 
 
-def newton_on(covariance: str) -> Compare:
-    def compare(size: Size, seed: int, small: float, large: float) -> Comparison:
-        hard = covariance != "isotropic"
-        task = LinearRegression(size.dim, size.examples, covariance, rescale=hard)  # pyright: ignore[reportArgumentType]
-        prompts = task.sample(size.batch, seed)
-        alpha = 1 / largest(prompts.x) ** 2
-        network = constructions.newton(size.dim, size.examples, size.steps, alpha)
-        steps = range(size.steps + 1)
-        exact = algorithms.Newton(size.steps, start=alpha).trace(prompts).values[:, :, -1]
-        return Comparison(network, steps, at_last(network, task, prompts, [f"layer {k + 3}" for k in steps]), exact)
-
-    return compare
+def newton(size: Size, seed: int, small: float, large: float) -> Comparison:
+    task = LinearRegression(size.dim, size.examples)
+    prompts = task.sample(size.batch, seed)
+    alpha = 1 / largest(prompts.x) ** 2
+    network = constructions.newton(size.dim, size.examples, size.steps, alpha)
+    steps = range(size.steps + 1)
+    exact = algorithms.Newton(size.steps, start=alpha).trace(prompts).values[:, :, -1]
+    return Comparison(network, steps, at_last(network, task, prompts, [f"layer {k + 3}" for k in steps]), exact)
 
 
 def chebyshev_terms(low: float, high: float, steps: int) -> list[constructions.Term]:
@@ -126,37 +122,40 @@ def chebyshev(size: Size, seed: int, small: float, large: float) -> Comparison:
     return Comparison(network, steps, at_last(network, task, prompts, [f"layer {k + 2}" for k in steps]), exact)
 
 
+def steps_of_descent(
+    size: Size, task: Task, prompts: Prompts, left: Prompts, build: Callable[[float], TransformerNetwork]
+) -> Comparison:
+    """Gradient descent on what is `left` of the prompts after the layers before the loop."""
+    rate = 1 / largest(left.x)
+    exact = algorithms.GradientDescent(size.steps, rate=rate).trace(left).values[1:, :, -1]
+    network, stages = build(rate), [f"loop {k}" for k in range(1, size.steps + 1)]
+    return Comparison(network, range(1, size.steps + 1), at_last(network, task, prompts, stages), exact)
+
+
 def descent(size: Size, seed: int, small: float, large: float) -> Comparison:
     task = LinearRegression(size.dim, size.examples)
     prompts = task.sample(size.batch, seed)
-    rate = 1 / largest(prompts.x)
-    network = constructions.gradient_descent(size.dim, size.examples, size.steps, rate, small=small, large=large)
-    exact = algorithms.GradientDescent(size.steps, rate=rate).trace(prompts).values[1:, :, -1]
-    return Comparison(network, range(1, size.steps + 1), at_last(network, task, prompts, loops(size)), exact)
+    return steps_of_descent(size, task, prompts, prompts, lambda rate: constructions.gradient_descent(
+        size.dim, size.examples, size.steps, rate, small=small, large=large
+    ))  # fmt: skip
 
 
 def on_features(size: Size, seed: int, small: float, large: float) -> Comparison:
     task = RepresentationRegression(size.dim, size.examples)
     prompts = task.sample(size.batch, seed)
     left = task.represented(prompts)
-    rate = 1 / largest(left.x)
-    network = constructions.representation_regression(
+    return steps_of_descent(size, task, prompts, left, lambda rate: constructions.representation_regression(
         task.features.matrices(), size.examples, size.steps, rate, task.slope, small=scaled(small, left.x), large=large
-    )
-    exact = algorithms.GradientDescent(size.steps, rate=rate).trace(left).values[1:, :, -1]
-    return Comparison(network, range(1, size.steps + 1), at_last(network, task, prompts, loops(size)), exact)
+    ))  # fmt: skip
 
 
 def on_series(size: Size, seed: int, small: float, large: float) -> Comparison:
     task = AutoregressiveRepresentation(size.dim, size.examples, noise=1.0, gain=0.3)  # Φ as drawn: no layer divides
     prompts = task.sample(size.batch, seed)
     left = task.represented(prompts)
-    rate = 1 / largest(left.x)
-    network = constructions.autoregression(
+    return steps_of_descent(size, task, prompts, left, lambda rate: constructions.autoregression(
         task.features.matrices(), task.order, size.examples, size.steps, rate, task.slope, scaled(small, left.x), large
-    )
-    exact = algorithms.GradientDescent(size.steps, rate=rate).trace(left).values[1:, :, -1]
-    return Comparison(network, range(1, size.steps + 1), at_last(network, task, prompts, loops(size)), exact)
+    ))  # fmt: skip
 
 
 @torch.no_grad()
@@ -211,10 +210,6 @@ def causal(size: Size, seed: int, small: float, large: float) -> Comparison:
     return Comparison(network, range(most + 1), found, algorithms.Newton(most, start=alpha).trace(prompts).values)
 
 
-def loops(size: Size) -> list[str]:
-    return [f"loop {k}" for k in range(1, size.steps + 1)]
-
-
 @torch.no_grad()
 def at_last(network: TransformerNetwork, task: Task, prompts: Prompts, stages: Sequence[str]) -> Tensor:
     """What the network's own read-out finds at the last token after each stage."""
@@ -249,21 +244,14 @@ def of_series(size: Size) -> Stated:
     return Stated(task.depth + 2 + 1 + 1, max(task.order, 2))
 
 
-def of_chains(size: Size) -> Stated:
-    return Stated(7 + 1 + 1, 2)
+def always(layers: int, heads: int | None = None) -> Callable[[Size], Stated]:
+    return lambda size: Stated(layers, heads)
 
 
-def of_looped(size: Size) -> Stated:
-    return Stated(1 + 1 + 2, 2)
-
-
+CHAINS, LOOPED = always(7 + 1 + 1, 2), always(1 + 1 + 2, 2)
 GAO, FU = "Gao et al., ", "Fu et al., "
 SUBJECTS = (
-    Subject("Newton", FU + "Theorem 1", "Iterative Newton", 1e-9, newton_on("isotropic"), of_newton),
-    Subject(
-        "Newton, ill-conditioned", FU + "Theorem 1", "Iterative Newton", 1e-9, newton_on("ill-conditioned"),
-        of_newton,
-    ),
+    Subject("Newton", FU + "Theorem 1", "Iterative Newton", 1e-9, newton, of_newton),
     Subject("Chebyshev", FU + "B.3", "Chebyshev's iteration, a sum of moments", 1e-10, chebyshev, None),
     Subject("gradient descent", GAO + "Lemma A.2", "gradient descent", 1e-8, descent, None, True),
     Subject(
@@ -276,16 +264,16 @@ SUBJECTS = (
     ),
     Subject(
         "chains of thought", GAO + "Theorem 3.3", "gradient descent on a layer of the chain", 1e-8, on_chains,
-        of_chains, True,
+        CHAINS, True,
     ),
     Subject(
-        "Newton, looped", GAO + "Theorem 4.1", "Iterative Newton", 1e-8, looped_newton, of_looped, True,
+        "Newton, looped", GAO + "Theorem 4.1", "Iterative Newton", 1e-8, looped_newton, LOOPED, True,
         SMALL_AT_FIRST,
     ),
     Subject(
-        "decoder", GAO + "Theorem 4.2", "gradient descent on every prefix", 1e-8, decoder, of_looped, True,
+        "decoder", GAO + "Theorem 4.2", "gradient descent on every prefix", 1e-8, decoder, LOOPED, True,
         SMALL_AT_FIRST,
     ),
     Subject("Newton, causal", "open in both papers", "Iterative Newton on every prefix", 1e-9, causal, None),
-    Subject("sum of tokens", FU + "Lemma 1", "the sum of all tokens", 1e-12, sums, lambda size: Stated(1)),
+    Subject("sum of tokens", FU + "Lemma 1", "the sum of all tokens", 1e-12, sums, always(1)),
 )  # fmt: skip

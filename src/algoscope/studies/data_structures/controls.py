@@ -5,80 +5,16 @@ Binary search is written into the weights of an index, so that it is read by the
 
 from typing import Any
 
-import torch
-
+from algoscope.constructions import binary_search
 from algoscope.models import Index
-from algoscope.models.index import Asker, IndexNetwork
 from algoscope.randomness import stream
 from algoscope.studies.data_structures.measures import called_after, measure_search, sampled
 from algoscope.studies.data_structures.references import BINARY
 from algoscope.studies.study import Case
 from algoscope.tasks import HardSearch, UniformSearch
-from algoscope.tasks.search import Search
 
 CONTROL = "planted binary search"
 FRESH = 5  # untrained networks
-LARGE = 10.0  # outweighs a comparison, which is at most 1
-
-
-@torch.no_grad()
-def written_binary_search(task: Search, lookups: int) -> IndexNetwork:
-    """An index that stores points sorted by their first coordinate and looks them up by binary search.
-
-    The look-up after one at place p goes to the middle of what is left on the query's side. In the logits both places
-    stand out, and the comparison of the query with what was read decides between them; that is linear, so hidden
-    layers only have to pass it on: in pairs of opposite sign, which a norm scales but does not shift.
-    """
-    hidden = 2 * task.size
-    model = Index(lookups=lookups, layers=0, heads=1, width=4, hidden=hidden)
-    network = model.build(task.inputs, task.outputs, task.length, torch.Generator()).double()
-    for parameter in network.parameters():
-        parameter.zero_()
-    network.norm.weight.fill_(1.0)
-    network.read_in.weight[:, 0] = torch.tensor([1.0, -1.0, 0.0, 0.0])
-    network.read_in.bias[2:] = torch.tensor([LARGE, -LARGE])
-    network.read_out.weight[0, 0] = 1.0
-    ranges, first = [(0, task.size - 1)], (task.size - 1) // 2
-    for m, asker in enumerate(network.blocks):
-        assert isinstance(asker, Asker)
-        _pass_on(asker)
-        if m == 0:
-            asker.last.bias[first] = 1.0
-            continue
-        entry = task.size + 2 * task.inputs
-        start, following = task.inputs + (m - 1) * entry, []
-        for low, high in ranges:
-            middle = (low + high) // 2
-            for side, part in ((1.0, (low, middle - 1)), (-1.0, (middle + 1, high))):
-                if part[0] <= part[1]:
-                    _go(
-                        asker,
-                        (part[0] + part[1]) // 2,
-                        start + middle,
-                        slice(start + entry - task.inputs, start + entry),
-                        side,
-                    )
-                    following.append(part)
-        ranges = following
-    return network
-
-
-def _pass_on(asker: Asker) -> None:
-    """Hidden layers that keep each number as the positive parts of it and of its opposite."""
-    half = asker.middle.weight.shape[0] // 2
-    keep = torch.eye(half, dtype=torch.float64)
-    for norm in (asker.first_norm, asker.middle_norm):
-        norm.weight.fill_(1.0)
-    asker.middle.weight.copy_(torch.cat((torch.cat((keep, -keep), 1), torch.cat((-keep, keep), 1))))
-    asker.last.weight.copy_(torch.cat((keep, -keep), 1))
-
-
-def _go(asker: Asker, to: int, read: int, compared: slice, side: float) -> None:
-    """The logit of a place is large after a place was read, and larger the further what was read is on that side."""
-    half = asker.first.weight.shape[0] // 2
-    for sign, unit in ((1.0, to), (-1.0, half + to)):
-        asker.first.weight[unit, read] = sign * LARGE
-        asker.first.weight[unit, compared] = sign * side
 
 
 def planted_case(points: int) -> Case:
@@ -91,17 +27,16 @@ def controls(points: int, scale: str) -> dict[str, Any]:
     a trained model for the first.
     """
     lookups, rows = points.bit_length(), []
+    fresh = Index(lookups, layers=2, width=32, hidden=64)
     tasks = {"uniform": UniformSearch(points, queries=16), "hard": HardSearch(points, queries=16)}
     for name, task in tasks.items():
         prompts = sampled(task, scale)
-        planted = written_binary_search(task, lookups)
+        written = binary_search(task, lookups)
         rows.append(
-            {"what": f"binary search on {name} points", "expected": BINARY, **called_after(planted, task, prompts)}
+            {"what": f"binary search on {name} points", "expected": BINARY, **called_after(written, task, prompts)}
         )
         for seed in range(FRESH):
-            fresh = Index(lookups=lookups, layers=2, heads=2, width=32, hidden=64).build(
-                task.inputs, task.outputs, task.length, stream("controls", seed)
-            )
-            rows.append({"what": f"fresh, {name} points", "expected": None, **called_after(fresh, task, prompts)})
-    network = written_binary_search(tasks["uniform"], lookups)
+            network = fresh.build(task.inputs, task.outputs, task.length, stream("controls", seed))
+            rows.append({"what": f"fresh, {name} points", "expected": None, **called_after(network, task, prompts)})
+    network = binary_search(tasks["uniform"], lookups)
     return {"controls": rows, **measure_search(tasks["uniform"], network, None, scale)}

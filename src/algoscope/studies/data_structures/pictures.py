@@ -7,14 +7,14 @@ from torch import Tensor
 
 from algoscope.models.index import IndexNetwork
 from algoscope.reading import features
-from algoscope.studies.data_structures.intervals import described
-from algoscope.tasks import NumberSearch
+from algoscope.studies.data_structures.references import described
+from algoscope.tasks.search import Search
 from algoscope.trace import Prompts
 
 SHOWN = 100  # numbers at most
 
 
-def by_number(network: IndexNetwork, task: NumberSearch, prompts: Prompts) -> dict[str, Any]:
+def by_number(network: IndexNetwork, task: Search, prompts: Prompts) -> dict[str, Any]:
     """The feature of the pictures of each number, and how often two pictures are in the order of their numbers.
 
     `low` and `high` of a feature hold the middle four fifths of the pictures. A feature may rise or fall.
@@ -25,7 +25,8 @@ def by_number(network: IndexNetwork, task: NumberSearch, prompts: Prompts) -> di
     upwards = float(shares.mean()) >= 0.5
     shares = shares if upwards else 1 - shares
     rows = []
-    for number in range(0, task.universe, -(-task.universe // SHOWN)):
+    universe = int(numbers.max()) + 1
+    for number in range(0, universe, -(-universe // SHOWN)):
         own = seen[numbers == number]
         if len(own):
             low, high = (float(own.quantile(share)) for share in (0.1, 0.9))

@@ -8,7 +8,6 @@ from algoscope.studies.graph_connectivity.claims import CLAIMS
 from algoscope.studies.graph_connectivity.figures import CENTER, figures
 from algoscope.studies.graph_connectivity.measures import along, measure
 from algoscope.studies.graph_connectivity.plan import RUNS
-from algoscope.studies.graph_connectivity.tables import tables
 from algoscope.studies.study import Section, Study
 
 STUDY = Study(
@@ -23,7 +22,6 @@ STUDY = Study(
     along=along,
     claims=CLAIMS,
     figures=figures,
-    tables=tables,
     found=(
         "For one and two layers of the paper's own architecture it is as the paper says: graphs within capacity teach "
         "the algorithm, and its reach is exactly 3 and 9.",

@@ -18,6 +18,7 @@ from algoscope.training import Settings
 NODES, CAPACITY, CHANCE = 8, 3, 0.2  # of the models of one layer
 GRAPHS = 4096  # in their fixed set
 MORE = (0.05, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 0.75)  # shares of graphs beyond capacity
+LIMITS = (None, 3, 4)
 CHANCES = (CHANCE, 0.1, 0.14, 0.24, 0.28, 0.32, 0.36, 0.4)
 LEVELS = {"before": "pre-norm", "after": "post-norm"}
 
@@ -29,7 +30,7 @@ def one_layer(
     beyond: float = 0.0,
     steps: int = 2000,
     graphs: int = GRAPHS,
-    keep: tuple[int, ...] = (),
+    checkpoint_steps: tuple[int, ...] = (),
 ) -> Training:
     """By plain gradient descent on a fixed set of graphs, as in the paper; fewer steps are as much longer.
 
@@ -38,7 +39,7 @@ def one_layer(
     task = Connectivity(NODES, chance=chance, largest=limit, beyond=beyond, collection=graphs)
     settings = Settings(
         steps=steps, batch=graphs, optimizer="sgd", warmup=0, clip=1e9, precision="fp32", compile=False,
-        keep=keep,
+        checkpoint_steps=checkpoint_steps,
     )  # fmt: skip
     return Training(
         one_layer_name(limit, chance, beyond), task, Disentangled(1), settings, min(1000 / steps, 0.5), seeds
@@ -49,7 +50,11 @@ def one_layer_name(limit: int | None = None, chance: float = CHANCE, beyond: flo
     known = "" if chance == CHANCE else f", p {chance:.2f}"
     if beyond:
         return f"1 layer{known}, {beyond:.0%} beyond"
-    return f"1 layer{known}, " + ("no limit" if limit is None else f"limit {limit}")
+    return f"1 layer{known}, {limit_name(limit)}"
+
+
+def limit_name(limit: int | None) -> str:
+    return "no limit" if limit is None else f"limit {limit}"
 
 
 def deep(layers: int, nodes: int, steps: int, batch: int, limit: bool = False, rate: float = 1e-2) -> Training:
@@ -59,13 +64,18 @@ def deep(layers: int, nodes: int, steps: int, batch: int, limit: bool = False, r
     """
     task = Connectivity(nodes, chance=DEGREE / nodes, largest=3**layers if limit else None)
     settings = Settings(
-        steps=steps, batch=batch, optimizer="adamw", precision="tf32", betas=(0.9, 0.999), keep=on_the_way(steps)
+        steps=steps,
+        batch=batch,
+        optimizer="adamw",
+        precision="tf32",
+        betas=(0.9, 0.999),
+        checkpoint_steps=on_the_way(steps),
     )
     return Training(deep_name(layers, limit), task, Disentangled(layers), settings, rate)
 
 
-def deep_name(layers: int, limit: bool) -> str:
-    return f"{layers} layers, {'limit ' + str(3**layers) if limit else 'no limit'}"
+def deep_name(layers: int, limit: bool = False) -> str:
+    return f"{layers} layers, {limit_name(3**layers if limit else None)}"
 
 
 def on_the_way(steps: int) -> tuple[int, ...]:
@@ -113,11 +123,13 @@ MUON = replace(ADAMW, optimizer="muon")  # where time is short: a third of the s
 SMALL = {"nodes": NODES, "layers": 1, "width": 64}  # the reduced setting
 LARGE = {"nodes": 20, "layers": 2, "width": 512}  # the paper's
 BOTH: tuple[Literal["before", "after"], ...] = ("before", "after")
-LONG = replace(MUON, steps=40_000, batch=1000, precision="bf16", keep=on_the_way(40_000))  # for the large ones
+LONG = replace(
+    MUON, steps=40_000, batch=1000, precision="bf16", checkpoint_steps=on_the_way(40_000)
+)  # for the large ones
 KINDS = {"small": "small standard", "short": "small standard, short", "large": "standard"}
 
 SMOKE = (
-    one_layer((0, 1), steps=20, graphs=64, keep=(5, 20)),
+    one_layer((0, 1), steps=20, graphs=64, checkpoint_steps=(5, 20)),
     one_layer((0, 1), 3, steps=20, graphs=64),
     one_layer((0,), 3, beyond=0.35, steps=20, graphs=64),
     standard(KINDS["small"], "before", False, {**SMALL, "width": 8}, replace(ADAMW, steps=10, batch=16), 1e-3),
@@ -125,8 +137,8 @@ SMOKE = (
     by_hand(1, NODES),
 )
 LAPTOP = (
-    one_layer((0, 1), keep=on_the_way(2000)),
-    one_layer((0, 1), 3, keep=on_the_way(2000)),
+    one_layer((0, 1), checkpoint_steps=on_the_way(2000)),
+    one_layer((0, 1), 3, checkpoint_steps=on_the_way(2000)),
     one_layer((0,), 2),
     one_layer((0,), 4),
     one_layer((0,), 3, beyond=0.15),
@@ -138,9 +150,11 @@ LAPTOP = (
 )
 PAPER = (
     *(
-        one_layer((0, 1, 2), limit, chance, steps=10_000, keep=on_the_way(10_000) if chance == CHANCE else ())
+        one_layer(
+            (0, 1, 2), limit, chance, steps=10_000, checkpoint_steps=on_the_way(10_000) if chance == CHANCE else ()
+        )
         for chance in CHANCES
-        for limit in (None, 3, 4)
+        for limit in LIMITS
     ),
     one_layer((0, 1, 2), 2, steps=10_000),
     one_layer((0, 1, 2), 2, 0.28, steps=10_000),

@@ -1,7 +1,6 @@
 """What the numbers say: functions from what was measured to findings, which the claims put together."""
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -25,21 +24,21 @@ def each(
     def judge(numbers: Numbers) -> Finding | None:
         models = list(numbers.get(run, {}).values())
         values = [found for model in models if (found := find(model)) is not None]
-        return sober(models, Finding.judged(values, **bounds)) if values else None
+        return undecided_if_untrained(models, Finding.judged(values, **bounds)) if values else None
 
     return judge
 
 
-def holding(model: Model) -> list[str]:
+def above_null(model: Model) -> list[str]:
     """The stages at which some algorithm beats the null."""
     none = [found["none"] for found in model["verdict"]["matches"]["errors"].values()]
     stages = [found["stage"] for found in model["verdict"]["stages"]]
     return [stage for i, stage in enumerate(stages) if not all(row[i] for row in none)]
 
 
-def sober(models: Iterable[Model], finding: Finding) -> Finding:
-    """Of models whose last stage holds nothing, nothing is claimed."""
-    empty = any(model["verdict"]["stages"][-1]["stage"] not in holding(model) for model in models)
+def undecided_if_untrained(models: Iterable[Model], finding: Finding) -> Finding:
+    """Of models whose last stage is like no algorithm, nothing is claimed."""
+    empty = any(model["verdict"]["stages"][-1]["stage"] not in above_null(model) for model in models)
     return finding.undecided() if empty else finding
 
 
@@ -55,15 +54,15 @@ def pairs(numbers: Numbers, one: str, other: str) -> list[tuple[Model, Model]]:
 
 
 def improves(numbers: Numbers) -> Finding | None:
-    """By how much a layer is better than the one before, where that is least, from the first that holds something."""
+    """Where a layer that is like some algorithm gains least on the one before: by how much it is better."""
     models, values = list(numbers.get(MAIN, {}).values()), []
     for model in models:
-        held = holding(model)
+        held = above_null(model)
         rows = [row for row in model["progress"][1:] if row["stage"] in held]
         if rows:
             row = min(rows, key=lambda row: row["better_low"])
             values.append(Value(row["better"], row["better_low"], row["better_high"], row["n"]))
-    return sober(models, Finding.judged(values, at_least=0.0)) if values else None
+    return undecided_if_untrained(models, Finding.judged(values, at_least=0.0)) if values else None
 
 
 def grows(
@@ -90,37 +89,34 @@ def grows(
             judged = "fails"
         elif len(values) < len(models) or (judged == "holds" and laws != {law}):
             judged = "undecided"
-        return sober(models, replace(found, verdict=judged))
+        return undecided_if_untrained(models, replace(found, verdict=judged))
 
     return judge
 
 
-def cell(model: Model, name: str, stage: int = -1) -> Value:
-    """The best similarity of a stage to an algorithm, as the paper measures it."""
+def cell(model: Model, name: str) -> Value:
+    """The best similarity of the last stage to an algorithm, as the paper measures it."""
     found = model["published"]["maps"][name]
-    row = [-1.0 if value is None else value for value in found["similarity"][stage]]
+    row = [-1.0 if value is None else value for value in found["similarity"][-1]]
     best = max(range(len(row)), key=row.__getitem__)
-    return Value(row[best], found["low"][stage][best], found["high"][stage][best], model["verdict"]["prompts"])
+    return Value(row[best], found["low"][-1][best], found["high"][-1][best], model["verdict"]["prompts"])
 
 
-def level(name: str, stage: int = -1) -> Callable[[Model], Value]:
-    return lambda model: cell(model, name, stage)
+def level(name: str) -> Callable[[Model], Value]:
+    return lambda model: cell(model, name)
 
 
-def best_step(model: Model, name: str, stage: int = -1) -> Value | None:
-    """The matching step of a stage, and the range of its ties; None where nothing matches."""
-    found = model["published"]["maps"][name]
-    ties = [step for step in found["ties"][stage] if isinstance(step, int)]
-    step = found["best"][stage]
-    if found["none"][stage] or not ties:
-        return None
-    return Value(
-        float(step if isinstance(step, int) else 0), float(min(ties)), float(max(ties)), model["verdict"]["prompts"]
-    )
+def step_of(name: str) -> Callable[[Model], Value | None]:
+    """The matching step of the last stage, and the range of its ties; None where nothing matches."""
 
+    def find(model: Model) -> Value | None:
+        found = model["published"]["maps"][name]
+        ties = [float(step) for step in found["ties"][-1] if isinstance(step, int)]
+        if found["none"][-1] or not ties:
+            return None
+        return Value(float(found["best"][-1]), min(ties), max(ties), model["verdict"]["prompts"])
 
-def step_of(name: str, stage: int = -1) -> Callable[[Model], Value | None]:
-    return lambda model: best_step(model, name, stage)
+    return find
 
 
 def ahead(one: str, other: str) -> Callable[[Model], Value | None]:
@@ -149,7 +145,7 @@ def closer_than(one: str, other: str, name: str) -> Callable[[Numbers], Finding 
     def judge(numbers: Numbers) -> Finding | None:
         both = pairs(numbers, one, other)
         values = [minus(cell(a, name), cell(b, name)) for a, b in both]
-        return sober(itertools.chain(*both), Finding.judged(values, at_least=0.0)) if values else None
+        return undecided_if_untrained(itertools.chain(*both), Finding.judged(values, at_least=0.0)) if values else None
 
     return judge
 
@@ -162,61 +158,6 @@ def second_over_first(model: Model) -> Value | None:
     first, second = rows["layer 1"]["error"], rows["layer 2"]
     ends = (1 - second[part] / first for part in ("better", "better_high", "better_low"))
     return Value(*ends, n=second["n"])
-
-
-def online_at_equal_error(one: str, other: str) -> Callable[[Numbers], Finding | None]:
-    """Whether the last layer of one run's models is closer to online gradient descent than that layer of the other's
-    which has come as far: what has not converged yet is like online descent for that reason alone.
-    """
-
-    def judge(numbers: Numbers) -> Finding | None:
-        both, values = pairs(numbers, one, other), []
-        for a, b in both:
-            far = math.log(max(a["progress"][-1]["error"], 1e-12))
-            rows = {row["stage"]: abs(math.log(max(row["error"], 1e-12)) - far) for row in b["progress"]}
-            place = b["published"]["stages"].index(min(rows, key=rows.__getitem__))
-            values.append(minus(cell(a, ONLINE), cell(b, ONLINE, place)))
-        return sober(itertools.chain(*both), Finding.judged(values, at_least=0.0)) if values else None
-
-    return judge
-
-
-def behind_somewhere(one: str, other: str) -> Callable[[Model], Value | None]:
-    """Of all layers, how far behind an algorithm is another where it is furthest behind, each at its best step."""
-
-    def find(model: Model) -> Value | None:
-        stages, held = model["published"]["stages"], holding(model)
-        gaps = [minus(cell(model, one, i), cell(model, other, i)) for i, stage in enumerate(stages) if stage in held]
-        return max(gaps, key=lambda gap: gap.low, default=None)
-
-    return find
-
-
-def alone(algorithm: str) -> Callable[[Model], Value]:
-    """At how many layers the instrument keeps this algorithm and no other."""
-
-    def find(model: Model) -> Value:
-        kept = [{name for name, _ in found["agreed"]} for found in model["verdict"]["stages"]]
-        count = float(sum(names == {algorithm} for names in kept))
-        return Value(count, count, count, model["verdict"]["prompts"])
-
-    return find
-
-
-def still_predicts(kind: str) -> Callable[[Model], Value | None]:
-    """On prompts of another kind, how like the last layer is to the method named for it that is closest."""
-
-    def find(model: Model) -> Value | None:
-        rows = table(model, "shifted", prompts=kind)
-        known = [row for row in rows if row["algorithm"] != "null" and row["similarity"] is not None]
-        best = max(known, key=lambda row: row["similarity"], default=None)
-        return Value(*(best[part] for part in ("similarity", "low", "high")), n=best["n"]) if best else None
-
-    return find
-
-
-def last_error(model: Model) -> float:
-    return model["progress"][-1]["error"]
 
 
 def forgets(what: str) -> Callable[[Model], Value]:
@@ -249,8 +190,8 @@ def _weights(model: Model, stage: str, t: int, algorithm: str) -> Value | None:
 
 
 def few_examples(model: Model) -> Value | None:
-    """At the first layer that holds something, after two examples: how much closer to least squares than to Newton."""
-    held = holding(model)
+    """After two examples: how much closer to least squares than to Newton is the first layer that is like either."""
+    held = above_null(model)
     names = ("OrdinaryLeastSquares", "Newton")
     a, b = (_weights(model, held[0], 2, name) if held else None for name in names)
     return minus(a, b) if a and b else None
@@ -266,7 +207,7 @@ def dip(algorithm: str) -> Callable[[Model], Value | None]:
     """How far the last layer's weights are further from an algorithm's at n = d than at n = d/2 and 3d/2."""
 
     def find(model: Model) -> Value | None:
-        stage, d = model["verdict"]["stages"][-1]["stage"], model["verdict"]["dim"]
+        stage, d = model["verdict"]["stages"][-1]["stage"], model["dim"]
         at = [_weights(model, stage, t, algorithm) for t in (d // 2, 3 * d // 2, d)]
         if any(value is None for value in at):
             return None
@@ -293,7 +234,7 @@ def off_the_table(name: str) -> Callable[[Model], Value | None]:
 
 
 def survives_late(model: Model) -> Value | None:
-    """Of a foreign answer planted before the last layer, the share that survives."""
+    """Of a foreign answer patched in before the last layer, the share that survives."""
     row = model["patched"][-2] if len(model.get("patched", ())) > 1 else None
     return None if row is None else Value(row["survives"], row["low"], row["high"], row["n"])
 
@@ -307,13 +248,5 @@ def narrower(numbers: Numbers) -> Finding | None:
     holds = all(a.high < ENOUGH <= b.low for a, b in both)
     fails = all(a.low >= ENOUGH or b.high < ENOUGH for a, b in both)
     found = Finding(tuple(b for _, b in both), "holds" if holds else "fails" if fails else "undecided")
-    learned = all(last_error(model) < LEARNED for pair in models for model in pair)
-    return sober(itertools.chain(*models), found if learned else found.undecided())
-
-
-def forgetful_window(numbers: Numbers) -> Finding | None:
-    """How much closer to online gradient descent the model with the shortest memory is than a layer of the one with
-    all that has come as far.
-    """
-    windows = sorted((name for name in numbers if name.startswith("window ")), key=lambda name: int(name.split()[1]))
-    return online_at_equal_error(windows[0], MAIN)(numbers) if windows else None
+    learned = all(model["progress"][-1]["error"] < LEARNED for pair in models for model in pair)
+    return undecided_if_untrained(itertools.chain(*models), found if learned else found.undecided())
