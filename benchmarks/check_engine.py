@@ -22,7 +22,7 @@ from algoscope.training.loop import Record
 
 CLOSE = 0.01  # of the losses of a model in a population and alone: in 16 bits sums are rounded in another order
 CLOSER = 1e-4  # of those of an index in 32 bits
-SORTING = Index(lookups=3, layers=2, heads=2, width=32, hidden=32)
+SORTING = Index(lookups=3, layers=2, width=32, hidden=32)
 FOLDED = replace(SORTING, folds=2)
 SMALL = Transformer(layers=2, heads=2, width=32)
 REGRESSION = LinearRegression(dim=8, examples=12, noise=0.1)
@@ -44,8 +44,8 @@ CASES: list[tuple[str, Model, Task, dict[str, Any]]] = [
     ("graphs, bf16", Disentangled(2), MIXED, {"precision": "bf16", "optimizer": "adamw"}),
     ("a fixed set of graphs", Disentangled(1), FIXED, {"precision": "fp32", "optimizer": "sgd"}),
     ("paths", Transformer(2, 2, 32, attention="relu", mask="full"), Connectivity(12, "paths"), {}),
-    ("loops", Looped(heads=2, width=32, loops=4, scored=2), REGRESSION, {}),
-    ("AlgoFormer", AlgoFormer(heads=2, width=32, loops=4, scored=2), RepresentationRegression(), {}),
+    ("loops", Looped(heads=2, width=32, loops=4, scored_loops=2), REGRESSION, {}),
+    ("AlgoFormer", AlgoFormer(heads=2, width=32, loops=4, scored_loops=2), RepresentationRegression(), {}),
     ("index", SORTING, UniformSearch(size=10, queries=4), {}),
     ("index, fp32", SORTING, UniformSearch(size=10, queries=4), {"precision": "fp32"}),
     ("index, folded, fp32", FOLDED, UniformSearch(size=10, dim=3, queries=4), {"precision": "fp32"}),

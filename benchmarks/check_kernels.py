@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional
 from triton.testing import do_bench
 
-from algoscope.models import late, short_attention
+from algoscope.models.kernels import deferred_grads, short_attention
 
 
 def main() -> None:
@@ -41,9 +41,9 @@ def gradients() -> None:
     """Of all weights of the papers' transformer, of which the last block answers half of the tokens."""
     tokens = [64 * 81] * 11 + [64 * 41]
     shapes = [(n, *shape) for n in tokens for shape in ((768, 256), (256, 256), (1024, 256), (256, 1024))]
-    products = [waiting(*shape) for shape in shapes]
-    times = [1000 * do_bench(run) for run in (lambda: late.multiply(products), lambda: one_by_one(products))]
-    late.multiply(products)
+    products = [deferred(*shape) for shape in shapes]
+    times = [1000 * do_bench(run) for run in (lambda: deferred_grads.multiply(products), lambda: one_by_one(products))]
+    deferred_grads.multiply(products)
     errors = [0.0, 0.0]
     for each in products:
         above, input = each.above.double(), each.input.double()
@@ -53,12 +53,12 @@ def gradients() -> None:
           f"us {times[0]:.1f}, PyTorch, weights alone and one by one {times[1]:.1f}", flush=True)  # fmt: skip
 
 
-def waiting(tokens: int, outputs: int, inputs: int) -> late.Waiting:
+def deferred(tokens: int, outputs: int, inputs: int) -> deferred_grads.Deferred:
     shapes = (tokens, outputs), (tokens, inputs), (outputs, inputs), (outputs,)
-    return late.Waiting(*(torch.randn(shape, device="cuda").bfloat16() for shape in shapes))
+    return deferred_grads.Deferred(*(torch.randn(shape, device="cuda").bfloat16() for shape in shapes))
 
 
-def one_by_one(products: list[late.Waiting]) -> None:
+def one_by_one(products: list[deferred_grads.Deferred]) -> None:
     for each in products:
         torch.mm(each.above.T, each.input, out=each.weight)
 

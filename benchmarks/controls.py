@@ -1,208 +1,206 @@
 """The instrument on models whose answer is known: how often it is certain, right, and alarmed by nothing.
 
-python -m benchmarks.controls [--part K --of N]     writes results/controls/controls.json (or its K-th of N parts)
-python -m benchmarks.controls --merge               joins the parts
+python -m benchmarks.controls [--family NAME] [--part K --of N]   writes results/controls/controls.json, or a part of it
+python -m benchmarks.controls --merge                             joins the parts
+
+Of a family that is not measured, the numbers on file stay. planted.py says what is tried.
 """
 
 import argparse
-import itertools
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from algoscope import algorithms, runs
-from algoscope.algorithms import Algorithm
-from algoscope.controls import Planted
+from algoscope import files, runs
 from algoscope.instrument import Instrument
-from algoscope.models import Transformer
+from algoscope.matching.statistics import wilson
 from algoscope.progress import Bar
 from algoscope.randomness import stream
-from algoscope.tasks import LinearRegression
+from algoscope.tasks import Task
+from algoscope.trace import Trace
+from benchmarks.planted import KINDS, PLANTINGS, Case
 
 RESULT = Path("results/controls/controls.json")
+MODELS = RESULT.with_name("models.json.gz")  # what was found of each model
 PROMPTS = 500  # compared, and as many fitted
-LAYERS = 6
-NOISES = (0.0, 0.1, 0.3)
-FIRST = 100  # seed: those before it were looked at while the thresholds of the instrument were chosen
-TASKS = {5: LinearRegression(dim=5, examples=20), 20: LinearRegression(dim=20, examples=40)}
-NOISY = {dim: LinearRegression(dim=task.dim, examples=task.examples, noise=0.5) for dim, task in TASKS.items()}
-
-
-@dataclass(frozen=True)
-class Case:
-    task: LinearRegression
-    prompts: int  # seed of the prompts
-    model: Planted | None = None
-    untrained: Transformer | None = None
-    seed: int = 0
-    absent: bool = False  # the planted algorithm is not among those compared
-
-
-def planted() -> Iterator[Case]:
-    """Newton, gradient descent and conjugate gradients at 1 to 3 steps a layer; online descent and ridge."""
-    for dim, seeds in ((5, 5), (20, 2)):
-        task, noisy = TASKS[dim], NOISY[dim]
-        for seed, noise in itertools.product(range(FIRST, FIRST + seeds), NOISES):
-            for per_layer in (1, 2, 3):
-                steps = [per_layer * (k + 1) for k in range(LAYERS)]
-                short = [step for step in steps if step <= dim]
-                methods: list[Algorithm] = [
-                    algorithms.Newton(steps),
-                    algorithms.GradientDescent(steps),
-                    algorithms.ConjugateGradients(short),
-                ]
-                yield from (Case(task, seed, Planted(task, method, noise, seed=seed)) for method in methods)
-            yield Case(task, seed, Planted(task, algorithms.OnlineGradientDescent(), noise, seed=seed))
-            yield Case(noisy, seed, Planted(noisy, algorithms.Ridge(), noise, seed=seed))
-
-
-def absent() -> Iterator[Case]:
-    """Planted models whose algorithm is not on the list: whatever is closest, it is not the answer."""
-    for case in planted():
-        if case.model is not None and (case.task.dim == 5 or case.prompts == FIRST):
-            yield replace(case, absent=True)
-
-
-def nulls() -> Iterator[Case]:
-    """Planted models with shuffled labels, and untrained transformers."""
-    for case in planted():
-        if case.model is not None and case.task.dim == 5 and case.model.noise < 0.3:
-            shuffled = Planted(case.task, case.model.algorithm, case.model.noise, seed=case.model.seed, shuffled=True)
-            yield Case(case.task, case.prompts, shuffled)
-    shapes = itertools.product((1, 3, 6), (1, 4), (16, 64), range(8))
-    for layers, heads, width, seed in shapes:
-        yield Case(TASKS[5], FIRST + seed % 5, untrained=Transformer(layers, heads, width), seed=seed)
+Models = list[dict[str, Any]]
 
 
 def outcome(case: Case, instrument: Instrument) -> dict[str, Any]:
+    about = {"task": type(case.task).__name__, "of": runs.plain(case.task), "prompts": case.prompts}
     if case.model is None:
-        assert case.untrained is not None
-        generator = stream("untrained", case.seed)
-        network = case.untrained.build(case.task.inputs, case.task.outputs, case.task.length, generator)
-        verdict = instrument.identify(network, weights=False)
-        said = {"untrained": runs.plain(case.untrained)}
-    else:
-        verdict = instrument.identify(case.model, weights=False)
-        said = {"planted": case.model.algorithm.name, "noise": case.model.noise, "shuffled": case.model.shuffled}
-    stages, told = [], case.model is not None and not case.model.shuffled
-    unsaturated = case.model.before_saturation() if case.model is not None and told else {}
-    for found in verdict.stages:
-        row: dict[str, Any] = {"stage": found.stage, "null": found.null, "agreed": [list(p) for p in found.agreed[:8]]}
-        if case.model is not None and told:
-            truth = (case.model.algorithm.name, case.model.layers[str(found.stage)])
-            truth = instrument.solved.get(truth, truth)
-            row |= {"truth": list(truth), "unsaturated": unsaturated[str(found.stage)], "certain": found.certain}
-            row |= {"kept": truth in found.agreed, "right": found.certain and found.agreed[0] == truth}
-        stages.append(row)
-    return {"dim": case.task.dim, "task_noise": case.task.noise, "prompts": case.prompts, **said, "stages": stages}
+        return {**about, "untrained": runs.plain(case.untrained), "stages": of_network(case, instrument)}
+    stages = of_shuffled(case, instrument) if case.model.shuffled else of_planted(case, instrument)
+    name = type(case.model.algorithm).__name__
+    return {**about, "planted": name, "noise": case.model.noise, "shuffled": case.model.shuffled, "stages": stages}
+
+
+def of_planted(case: Case, instrument: Instrument) -> list[dict[str, Any]]:
+    """Is each stage named as the step that it holds, or as one that is equal?"""
+    assert case.model is not None
+    unsaturated, rows = case.model.before_saturation(), []
+    held = dict(zip(case.model.stages, case.model.algorithm.trace(instrument.sample).values, strict=True))
+    for found in instrument.identify(case.model, weights=False).stages:
+        truth = (case.model.algorithm.name, case.model.stages[str(found.stage)])
+        truth = instrument.solved.get(truth, truth)
+        truth = instrument.steps.equal.get(truth, truth)
+        row = {"stage": found.stage, "agreed": [list(pair) for pair in found.agreed[:8]], "truth": list(truth)}
+        row |= {"unsaturated": unsaturated[str(found.stage)], "certain": found.certain, "kept": truth in found.agreed}
+        if case.absent:  # an equal step of another algorithm is an answer
+            row["listed"] = bool(steps_that_are(held[str(found.stage)], instrument))
+        rows.append(row | {"right": found.certain and found.agreed[0] == truth})
+    return rows
+
+
+def of_shuffled(case: Case, instrument: Instrument) -> list[dict[str, Any]]:
+    """There is nothing to find: whatever beats the null is an alarm."""
+    assert case.model is not None
+    found = instrument.identify(case.model, weights=False).stages
+    return [{"stage": each.stage, "agreed": each.agreed[:8], "alarm": bool(each.agreed)} for each in found]
+
+
+def of_network(case: Case, instrument: Instrument) -> list[dict[str, Any]]:
+    """A fresh network shows its prompt, and a function of it that may be a little like a step: it alarms where it is
+    called one step, and this is not the prompt itself.
+    """
+    task, generator = case.task, stream("untrained", case.seed)
+    assert case.untrained is not None
+    network = case.untrained.build(task.inputs, task.outputs, task.length, generator)
+    prompt, rows = steps_that_are(instrument.sample.x, instrument), []
+    for found in instrument.identify(network, weights=False).stages:
+        alarm = found.certain and found.agreed[0] not in prompt
+        rows.append({"stage": found.stage, "agreed": found.agreed[:8], "alarm": alarm})
+    return rows
+
+
+def steps_that_are(values: torch.Tensor, instrument: Instrument) -> list[tuple[str, Any]]:
+    """The steps on the list that have just these values."""
+
+    def same(trace: Trace, k: int) -> bool:
+        own = trace.values[k].double()
+        return own.shape == values.shape and torch.allclose(own, values.double(), rtol=1e-9, atol=1e-12)
+
+    found = [(trace, k) for trace in instrument.traces.values() for k in range(len(trace)) if same(trace, k)]
+    return [(trace.name, trace.stages[k]) for trace, k in found]
 
 
 def share(rows: list[list[bool]], seed: int = 0) -> dict[str, Any]:
     """A rate over stages, with a 95% interval by resampling whole models, or Wilson's over models where all agree."""
-    counts = torch.tensor([[sum(row), len(row)] for row in rows], dtype=torch.float64)
-    if not len(counts) or not counts[:, 1].sum():
+    counts = torch.tensor([[sum(row), len(row)] for row in rows if row], dtype=torch.float64)
+    if not len(counts):
         return {"rate": None, "low": None, "high": None, "models": len(rows), "stages": 0}
-    drawn = torch.randint(len(counts), (2000, len(counts)), generator=stream("controls", seed))
-    hits, trials = counts[drawn].sum(1).unbind(1)
-    low, high = torch.quantile(hits / trials.clamp(min=1), torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
     hit, total = counts.sum(0).tolist()
     if hit in (0, total):
-        models = int((counts[:, 1] > 0).sum())
-        low, high = (binomial(models if hit else 0, models)[end] for end in ("low", "high"))
+        low, high = wilson(hit / total, len(counts))
+    else:
+        drawn = torch.randint(len(counts), (2000, len(counts)), generator=stream("controls", seed))
+        hits, trials = counts[drawn].sum(1).unbind(1)
+        low, high = torch.quantile(hits / trials, torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
     return {"rate": hit / total, "low": low, "high": high, "models": len(rows), "stages": int(total)}
 
 
-def fooled(models: list[dict[str, Any]]) -> dict[str, Any]:
-    return share([[row["certain"] for row in model["stages"] if row["unsaturated"]] for model in models])
-
-
-def binomial(hits: int, trials: int) -> dict[str, Any]:
+def of_models(hits: list[bool]) -> dict[str, Any]:
     """A rate over models, with Wilson's 95% interval."""
-    z, p = 1.96, hits / trials
-    middle, half = p + z**2 / (2 * trials), z * (p * (1 - p) / trials + z**2 / (4 * trials**2)) ** 0.5
-    low, high = ((middle + sign * half) / (1 + z**2 / trials) for sign in (-1, 1))
-    return {"rate": p, "low": max(low, 0.0), "high": min(high, 1.0), "models": trials}
+    rate = sum(hits) / len(hits)
+    low, high = wilson(rate, len(hits))
+    return {"rate": rate, "low": low, "high": high, "models": len(hits)}
 
 
-def summary(found: list[dict[str, Any]], missing: list[dict[str, Any]], empty: list[dict[str, Any]]) -> dict[str, Any]:
-    def rates(models: list[dict[str, Any]]) -> dict[str, Any]:
-        stages = [[row for row in model["stages"] if row["unsaturated"]] for model in models]
-        return {
-            "certain": share([[row["certain"] for row in rows] for rows in stages]),
-            "right_when_certain": share([[row["right"] for row in rows if row["certain"]] for rows in stages]),
-            "planted_among_the_kept": share([[row["kept"] for row in rows] for rows in stages]),
-        }
+def by(key: str, models: Models) -> dict[str, Models]:
+    """Models in groups, by what is said of them."""
+    values = sorted({model[key] for model in models})
+    return {str(value): [model for model in models if model[key] == value] for value in values}
 
-    names = sorted({model["planted"] for model in found})
-    alarms = [any(row["agreed"] for row in model["stages"]) for model in empty]
-    kinds = ["shuffled labels" if "planted" in model else "untrained" for model in empty]
+
+def rates(models: Models) -> dict[str, Any]:
+    stages = [[row for row in model["stages"] if row["unsaturated"]] for model in models]
+    return {
+        "certain": share([[row["certain"] for row in rows] for rows in stages]),
+        "right_when_certain": share([[row["right"] for row in rows if row["certain"]] for rows in stages]),
+        "planted_among_the_kept": share([[row["kept"] for row in rows] for rows in stages]),
+    }
+
+
+def fooled(models: Models) -> dict[str, Any]:
+    stages = [[row for row in model["stages"] if row["unsaturated"] and not row.get("listed")] for model in models]
+    return share([[row["certain"] for row in rows] for rows in stages])
+
+
+def summary(found: Models, missing: Models, empty: Models) -> dict[str, Any]:
+    kinds = {"shuffled": [m for m in empty if "planted" in m], "untrained": [m for m in empty if "untrained" in m]}
+    alarms = {name: [any(row["alarm"] for row in model["stages"]) for model in kind] for name, kind in kinds.items()}
     return {
         "planted": {"models": len(found), **rates(found)},
-        "by_algorithm": {name: rates([model for model in found if model["planted"] == name]) for name in names},
-        "by_noise": {str(n): rates([model for model in found if model["noise"] == n]) for n in NOISES},
-        "by_dim": {str(dim): rates([model for model in found if model["dim"] == dim]) for dim in TASKS},
+        **{f"by_{key}": {name: rates(part) for name, part in by(kind, found).items()} for key, kind in TABLES.items()},
         "certain_when_absent": fooled(missing),
-        "certain_when_absent_by_algorithm": {n: fooled([m for m in missing if m["planted"] == n]) for n in names},
-        "certain_when_absent_by_noise": {str(n): fooled([m for m in missing if m["noise"] == n]) for n in NOISES},
-        "false_alarms": {
-            "all": binomial(sum(alarms), len(alarms)),
-            **{
-                kind: binomial(
-                    sum(a for a, k in zip(alarms, kinds, strict=True) if k == kind), kinds.count(kind)
-                )
-                for kind in sorted(set(kinds))
-            },
+        **{
+            f"certain_when_absent_by_{key}": {name: fooled(part) for name, part in by(kind, missing).items()}
+            for key, kind in TABLES.items()
         },
-    }  # fmt: skip
+        "false_alarms": of_models([alarm for kind in alarms.values() for alarm in kind]),
+        "false_alarms_by_kind": {name: of_models(kind) for name, kind in alarms.items()},
+    }
 
 
-def left_out(case: Case) -> str:
-    return type(case.model.algorithm).__name__ if case.model is not None and case.absent else ""
+TABLES = {"algorithm": "planted", "noise": "noise", "task": "task"}
 
 
-def order(case: Case) -> tuple[object, ...]:
+def order(case: Case) -> tuple[str, ...]:
     """One instrument after the other."""
-    return case.task.dim, case.task.noise, case.prompts, left_out(case)
+    return str(case.task), str(case.prompts), case.left_out
 
 
-def measured(cases: list[Case]) -> list[dict[str, Any]]:
-    instruments: dict[tuple[LinearRegression, int, str], Instrument] = {}
+def measured(cases: list[Case], prompts: int = PROMPTS) -> Models:
+    instruments: dict[tuple[Task, int, str], Instrument] = {}
     bar, found = Bar(len(cases), unit="models"), []
     for k, case in enumerate(cases):
-        key = (case.task, case.prompts, left_out(case))
+        key = (case.task, case.prompts, case.left_out)
         if key not in instruments:
-            known = [algorithm for algorithm in case.task.algorithms() if type(algorithm).__name__ != left_out(case)]
-            instruments = {key: Instrument(case.task, known, PROMPTS, PROMPTS, case.prompts, others=known)}
+            instruments = {key: Instrument(case.task, case.compared, prompts, prompts, case.prompts, others=[])}
         found.append(outcome(case, instruments[key]))
         bar.show(k + 1)
     return found
 
 
+def save(found: dict[str, dict[str, Models]]) -> None:
+    """The families that were measured, beside those on file."""
+    known = files.read_json(RESULT) if RESULT.exists() else {}
+    models = files.read_json(MODELS) if MODELS.exists() else {}
+    sources = {family: runs.provenance(torch.device("cpu")) for family in found}
+    numbers = {name: summary(*(kinds[kind] for kind in KINDS)) for name, kinds in found.items()}
+    merged = {"rates": known.get("rates", {}) | numbers, "prompts": PROMPTS}
+    files.write_json(RESULT, merged | {"provenance": known.get("provenance", {}) | sources}, indent=1)
+    files.write_json(MODELS, models | found, indent=None)
+    for name, each in numbers.items():
+        shown = {**each["planted"], "certain_when_absent": each["certain_when_absent"], "alarms": each["false_alarms"]}
+        print(name, json.dumps(shown, indent=1))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--family", choices=list(PLANTINGS), help="by default all")
     parser.add_argument("--part", type=int, default=0)
     parser.add_argument("--of", type=int, default=1)
     parser.add_argument("--merge", action="store_true")
     options = parser.parse_args()
     RESULT.parent.mkdir(parents=True, exist_ok=True)
+    found: dict[str, dict[str, Models]] = {}
     if options.merge:
-        parts = [json.loads(path.read_text()) for path in sorted(RESULT.parent.glob("part-*.json"))]
-        result = {key: [row for part in parts for row in part[key]] for key in ("planted", "absent", "nulls")}
-    else:
-        kinds = {"planted": planted(), "absent": absent(), "nulls": nulls()}
-        result = {key: measured(sorted(kind, key=order)[options.part :: options.of]) for key, kind in kinds.items()}
-    stamp = {"prompts": PROMPTS, "provenance": runs.provenance(torch.device("cpu"))}
-    if options.of > 1:
-        RESULT.with_name(f"part-{options.part}.json").write_text(json.dumps(result))
+        for path in sorted(RESULT.parent.glob("part-*.json")):
+            for family, kinds in files.read_json(path).items():
+                own = found.setdefault(family, {kind: [] for kind in KINDS})
+                found[family] = {kind: own[kind] + kinds[kind] for kind in KINDS}
+        save(found)
         return
-    rates = summary(result["planted"], result["absent"], result["nulls"])
-    RESULT.write_text(json.dumps({"rates": rates, **stamp}, indent=1) + "\n")
-    RESULT.with_name("models.json").write_text(json.dumps(result) + "\n")
-    print(json.dumps(rates, indent=1))
+    for family in [options.family] if options.family else PLANTINGS:
+        cases = {kind: sorted(make(family), key=order)[options.part :: options.of] for kind, make in KINDS.items()}
+        found[family] = {kind: measured(some) for kind, some in cases.items()}
+        if options.of > 1:
+            files.write_json(RESULT.with_name(f"part-{family}-{options.part}.json"), {family: found[family]})
+    if options.of == 1:
+        save(found)
 
 
 if __name__ == "__main__":

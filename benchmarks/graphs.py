@@ -2,7 +2,7 @@
 
 python -m benchmarks.graphs            writes results/benchmarks/graphs.json
 
-The usual loop lets numpy draw the edges, asks networkx for the diameter of each component, draws again until it will
+The baseline loop lets numpy draw the edges, asks networkx for the diameter of each component, draws again until it will
 do, and fills in the labels from the components.
 """
 
@@ -32,8 +32,8 @@ BATCH, ROUNDS = 1000, 5  # of ours
 OTHERS = 100  # graphs that the others draw in a round
 
 
-def usual(task: Connectivity, count: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """As it is usually written."""
+def baseline(task: Connectivity, count: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The loop as most people write it."""
     assert task.largest is not None
     x, y = (np.empty((count, task.nodes, task.nodes)) for _ in range(2))
     for k in range(count):
@@ -60,7 +60,7 @@ def measured(task: Connectivity) -> dict[str, Any]:
         begin = time.perf_counter()
         x, _ = task.draw(BATCH, [ours], torch.float32)
         middle = time.perf_counter()
-        usual(task, OTHERS, theirs)
+        baseline(task, OTHERS, theirs)
         rates.append((BATCH / (middle - begin), OTHERS / (time.perf_counter() - middle)))
     assert task.largest is not None
     past = ~reachability.at_most(x.bool(), task.largest)

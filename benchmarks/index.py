@@ -30,7 +30,7 @@ from algoscope.randomness import stream
 from algoscope.tasks import UniformSearch
 from algoscope.tasks.search import Search
 from algoscope.training import Member, Settings
-from algoscope.training.bench import measure, rate, usual
+from algoscope.training.bench import baseline_step, measure, rate
 from benchmarks.kernels import kernels
 
 RESULT = Path("results/benchmarks/index.json")
@@ -50,12 +50,10 @@ class Sizes:
     dim: int  # of the points of the table
 
 
-PAPER = Sizes(
-    UniformSearch(100, queries=16), Index(lookups=7, shared=True, answer="any"), 64, 512, tuple(PUBLISHED), dim=32
-)
+PAPER = Sizes(UniformSearch(100, queries=16), Index(lookups=7, answer="any"), 64, 512, tuple(PUBLISHED), dim=32)
 SMOKE = Sizes(
     UniformSearch(7, queries=2),
-    Index(lookups=3, layers=1, heads=2, width=8, hidden=16, shared=True, answer="any"),
+    Index(lookups=3, layers=1, width=8, hidden=16, answer="any"),
     sets=4,
     asked=8,
     points=(8,),
@@ -96,7 +94,7 @@ def longest(sizes: Sizes, device: torch.device) -> dict[str, Any]:
 
 
 def _plain(sizes: Sizes, device: torch.device, from_host: bool) -> Callable[[], None]:
-    return usual(sizes.task, _fresh(sizes.model, sizes.task), sizes.sets, device, from_host)
+    return baseline_step(sizes.task, _fresh(sizes.model, sizes.task), sizes.sets, device, from_host)
 
 
 def _fresh(model: Index, task: Search) -> IndexNetwork:
@@ -109,7 +107,7 @@ def queries(sizes: Sizes, device: torch.device, seconds: float) -> dict[str, Any
     found = {"ours": {"points": own.size, "lookups": sizes.model.lookups, **_asked(sizes, own, device, seconds)}}
     rows = []
     for count in sizes.points:
-        model = replace(sizes.model, lookups=(count - 1).bit_length(), shared=False, answer="last")
+        model = replace(sizes.model, lookups=(count - 1).bit_length(), answer="last")
         case = replace(sizes, task=UniformSearch(count, dim=sizes.dim), model=model)
         speeds = _asked(case, case.task, device, seconds)
         rows.append({"points": count, "lookups": model.lookups, **speeds, "published": PUBLISHED.get(count)})

@@ -31,7 +31,7 @@ class Kernel:
 
 def kernels(model: Model, members: Sequence[Member], settings: Settings, device: torch.device) -> list[Kernel]:
     """Those of a step, the longest first."""
-    trained = Population(model, members, settings, device)
+    trained = Population.of(model, members, settings, device)
     prepare(trained)
     with profile(activities=[ProfilerActivity.CUDA]) as found:
         for _ in range(STEPS):

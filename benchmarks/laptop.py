@@ -20,7 +20,7 @@ from torch.func import functional_call
 
 from algoscope import runs
 from algoscope.training import LAPTOP, Member
-from algoscope.training.bench import usual
+from algoscope.training.bench import baseline_step
 from algoscope.training.engine import prepare
 from algoscope.training.population import Population
 from benchmarks.peers import Peers
@@ -71,16 +71,16 @@ def _take_turns(loop: tuple[str, bool] | None, pipe: Connection) -> None:
 def _loop(loop: tuple[str, bool] | None) -> Callable[[], None]:
     """The peers' step, or ours."""
     if loop is None:
-        return usual(LAPTOP.task, Peers(LAPTOP.task, LAPTOP.model), LAPTOP.settings.batch, CPU)
+        return baseline_step(LAPTOP.task, Peers(LAPTOP.task, LAPTOP.model), LAPTOP.settings.batch, CPU)
     optimizer, compiled = loop
     settings = replace(LAPTOP.settings, steps=10**6, optimizer=optimizer, compile=compiled)
-    return prepare(Population(LAPTOP.model, [Member(LAPTOP.task)], settings, CPU))
+    return prepare(Population.of(LAPTOP.model, [Member(LAPTOP.task)], settings, CPU))
 
 
 def trained(seed: int) -> dict[str, Any]:
     """Trains to the end, or for two minutes."""
     task, settings = LAPTOP.task, LAPTOP.settings
-    population = Population(LAPTOP.model, [Member(task, seed, LAPTOP.learning_rate)], settings, CPU)
+    population = Population.of(LAPTOP.model, [Member(task, seed, LAPTOP.learning_rate)], settings, CPU)
     begin = time.perf_counter()
     while int(population.state.step) < settings.steps and time.perf_counter() - begin < LIMIT:
         population.step()

@@ -24,7 +24,7 @@ from algoscope import runs
 from algoscope.models import Transformer
 from algoscope.tasks import LinearRegression
 from algoscope.training import Member, Settings, train
-from algoscope.training.bench import Speed, measure, measure_usual
+from algoscope.training.bench import Speed, measure, measure_baseline
 from algoscope.training.engine import prepare
 from algoscope.training.population import Population
 from benchmarks.kernels import by_kind, kernels
@@ -41,8 +41,8 @@ HELD_OUT = 1280
 def speed(device: torch.device, seconds: float) -> dict[str, Any]:
     """All speeds in one run."""
     settings = Settings(steps=100_000, precision="bf16", optimizer="adamw")  # as the peers'
-    usual = measure_usual(TASK, Peers(TASK, MODEL), settings.batch, device, seconds)
-    print("peers", usual, flush=True)
+    baseline = measure_baseline(TASK, Peers(TASK, MODEL), settings.batch, device, seconds)
+    print("peers", baseline, flush=True)
     members, batches = [], []
     for count in (1, 4, 16, 64, 128):
         members.append(measure(MODEL, population(count), settings, device, seconds))
@@ -56,7 +56,7 @@ def speed(device: torch.device, seconds: float) -> dict[str, Any]:
     single, best = members[0], max(members, key=lambda found: found.model_steps_per_s)
     limits = ceilings(device)
     return {
-        "peer_steps_per_s": usual.steps_per_s,
+        "peer_steps_per_s": baseline.steps_per_s,
         "single_steps_per_s": single.steps_per_s,
         "population_model_steps_per_s": best.model_steps_per_s,
         "population_members": best.members,
@@ -104,14 +104,14 @@ class Quality:
     def __init__(self, steps: int, precision: Literal["bf16", "tf32", "fp32"], device: torch.device) -> None:
         self.settings, self.device = Settings(steps=steps, precision=precision), device
         begin = time.perf_counter()
-        self.trained = Population(MODEL, population(1), self.settings, device)
+        self.trained = Population.of(MODEL, population(1), self.settings, device)
         self.advance = prepare(self.trained)
         torch.cuda.synchronize()
         self.compile_s = time.perf_counter() - begin
         self.prompts = TASK.sample(HELD_OUT, seed=10**6, device=device, dtype=torch.float32)
 
     def run(self, seed: int, every: int = 1000) -> dict[str, Any]:
-        fresh = Population(MODEL, [Member(TASK, seed)], self.settings, self.device)
+        fresh = Population.of(MODEL, [Member(TASK, seed)], self.settings, self.device)
         self.trained.state.restore(fresh.state.tensors())
         self.trained.generators[0].set_state(fresh.generators[0].get_state())
         spent, curve = 0.0, []

@@ -10,12 +10,13 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "algoscope"
 CORE = {"torch", "numpy", "safetensors", "jaxtyping"}
 SHARED = {"arguments", "progress", "randomness", "reachability", "trace"}  # every room may use these
-SHARED |= {"__version__", "contracts", "documents", "files", "spelling", "stopping", "tables"}
+SHARED |= {"__version__", "contracts", "documents", "files", "registry", "spelling", "stopping", "tables"}
 
 # room: (rooms it may import, packages beside the standard library)
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "__init__": (
-        {"algorithms", "constructions", "controls", "instrument", "matching", "models", "reading", "tasks", "training"},
+        {"algorithms", "constructions", "controls", "instrument", "matching", "models", "reading", "tasks", "testing"}
+        | {"training"},
         set(),
     ),
     "arguments": (set(), CORE),
@@ -23,6 +24,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "documents": (set(), set()),
     "files": (set(), CORE),
     "formats": (set(), set()),
+    "registry": (set(), set()),
+    "testing": ({"algorithms", "models", "runs"}, CORE),
     "spelling": (set(), set()),
     "stopping": (set(), set()),
     "tables": (set(), set()),
@@ -30,27 +33,29 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "randomness": (set(), CORE),
     "reachability": (set(), CORE),
     "trace": (set(), CORE),
-    "tasks": ({"algorithms"}, CORE),
+    "tasks": ({"algorithms", "matching", "reading"}, CORE),
     "algorithms": (set(), CORE),
     "models": (set(), CORE | {"triton"}),
     "runs": ({"formats"}, CORE | {"filelock"}),
     "training": ({"models", "runs", "tasks"}, CORE),
     "matching": (set(), CORE),
-    "reading": ({"models", "tasks"}, CORE),
-    "verdict": ({"matching", "report", "runs"}, CORE | {"pandas"}),  # where they are asked for, report and pandas
-    "controls": ({"algorithms", "tasks"}, CORE),
-    "instrument": ({"algorithms", "matching", "reading", "tasks", "verdict"}, CORE),
+    "reading": ({"algorithms", "matching", "models"}, CORE),
+    "steps": ({"reading"}, CORE),
+    "evidence": ({"matching", "reading", "steps"}, CORE),
+    "verdict": ({"matching", "report", "runs", "wording"}, CORE | {"pandas"}),  # where they are asked for, the others
+    "wording": ({"verdict"}, set()),
+    "controls": ({"algorithms", "reading"}, CORE),
+    "instrument": ({"evidence", "matching", "reading", "steps", "verdict"}, CORE),
     "report": (set(), {"altair", "jinja2", "vl_convert"}),
     "constructions": ({"models", "tasks"}, CORE),
-    "spectrum": ({"algorithms", "matching"}, CORE),
     "studies": (
-        {"algorithms", "constructions", "formats", "instrument", "matching", "models", "reading", "report", "runs"}
-        | {"spectrum", "tasks", "training", "verdict"},
+        {"algorithms", "constructions", "controls", "formats", "instrument", "matching", "models", "reading", "report"}
+        | {"runs", "steps", "tasks", "training", "verdict"},
         {"torch", "jaxtyping", "altair"},
     ),
     "demo": ({"instrument", "runs", "training", "verdict"}, set()),
     "cli": (
-        {"constructions", "demo", "instrument", "models", "report", "runs", "studies", "tasks", "training", "verdict"},
+        {"algorithms", "demo", "instrument", "models", "report", "runs", "studies", "tasks", "training", "verdict"},
         {"torch", "tyro", "rich"},
     ),
 }

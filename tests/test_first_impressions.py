@@ -14,10 +14,9 @@ import pytest
 import torch
 
 import algoscope as ag
-from algoscope import files, models, runs, tasks
+from algoscope import files, registry, runs
 from algoscope.cli import main
-from algoscope.cli.train import kinds
-from algoscope.models import Model, Transformer
+from algoscope.models import Transformer
 from algoscope.tasks import LinearRegression, Task
 from algoscope.training import Curriculum
 
@@ -224,14 +223,14 @@ def test_what_is_no_curriculum_is_told_in_one_line(capfd, tmp_path, monkeypatch,
 def test_train_help_tells_every_task_and_every_model(capfd):
     code, out, _ = said(capfd, "train", "--help")
     assert code == 0
-    for name in (*kinds(tasks, Task), *kinds(models, Model)):
+    for name in (*registry.classes("tasks"), *registry.classes("models")):
         (line,) = (line for line in out.splitlines() if line.strip().startswith(f"{name} "))
         assert len(line.split()) > 3, f"{name} is not described"
 
 
-@pytest.mark.parametrize("kind", [*kinds(tasks, Task).values(), *kinds(models, Model).values()])
+@pytest.mark.parametrize("kind", [*registry.classes("tasks").values(), *registry.classes("models").values()])
 def test_every_option_of_train_is_described(capfd, kind):
-    name = {each: word for word, each in (kinds(tasks, Task) | kinds(models, Model)).items()}[kind]
+    name = registry.spelled(kind)
     words = [name] if issubclass(kind, Task) else ["linear-regression", name]
     code, out, _ = said(capfd, "train", *words, "--help")
     assert code == 0
@@ -289,7 +288,7 @@ def test_a_damaged_report_is_refused(run, capfd, tmp_path, monkeypatch, verdict)
 @pytest.mark.usefixtures("as_users_run_it")
 def test_the_output_folder_is_tried_before_anything_is_computed(run, capfd, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("algoscope.cli.identify.identify", lambda *given, **options: pytest.fail("computed first"))
+    monkeypatch.setattr("algoscope.cli.identify.Instrument", lambda *given, **options: pytest.fail("computed first"))
     (tmp_path / "runs").write_text("in the way")
     code, _, err = said(capfd, "identify", "icl-linear-regression")
     assert (code, err.count("\n")) == (2, 1)

@@ -42,8 +42,8 @@ class Mine(torch.nn.Module):
         lambda: any_ag.algorithms.Newton(steps=np.arange(4.0)),
         lambda: any_ag.algorithms.GradientDescent(steps=3, rate=10**400),
         lambda: any_ag.algorithms.OnFeatures("x", TASK),
-        lambda: any_ag.controls.Planted("x", any_ag.algorithms.Newton(3)),
-        lambda: any_ag.controls.Planted(TASK, "x"),
+        lambda: any_ag.controls.Planted(any_ag.algorithms.Newton(3), "x"),
+        lambda: any_ag.controls.Planted("x", TASK),
         lambda: any_ag.models.Transformer(sink="no"),
         lambda: any_ag.tasks.LinearRegression(dim=np.zeros(3)),
         lambda: any_ag.tasks.LinearRegression(dim=10**400),
@@ -81,7 +81,7 @@ class Mine(torch.nn.Module):
         lambda: any_ag.algorithms.Newton(range(10**12)),
         lambda: any_ag.algorithms.GradientDescent(iter([1, 2])),
         lambda: any_ag.algorithms.OnlineGradientDescent().trace(any_ag.tasks.UniformSearch().sample(2, 0)),
-        lambda: any_ag.controls.Planted(TASK, any_ag.algorithms.Newton(3))(None),
+        lambda: any_ag.controls.Planted(any_ag.algorithms.Newton(3), TASK)(None),
         lambda: any_task.sample(2, 0).to(dtype=3),
         lambda: any_ag.load("1" * 400),
         lambda: any_ag.train(TASK, Transformer(), 10, progress=torch.ones(2)),
@@ -119,7 +119,7 @@ def test_wrong_arguments_are_named_in_one_line(call):
         ({"device": "abacus"}, "device must be"),
         ({"device": 3.5}, "device must be"),
         ({"step": "last"}, "step must be"),
-        ({"step": 3}, "step must be one that was kept"),
+        ({"step": 3}, "step must be one whose weights were saved"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

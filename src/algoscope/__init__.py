@@ -9,30 +9,38 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from algoscope import algorithms, constructions, controls, matching, models, reading, tasks, training
-    from algoscope.contracts import Algorithm, Task
+    from algoscope import algorithms, constructions, controls, matching, models, reading, tasks, testing, training
+    from algoscope.contracts import Algorithm, Measure, Reader, Task
     from algoscope.instrument import identify
     from algoscope.matching import compare
-    from algoscope.reading import predict, probe
+    from algoscope.reading import induced_weights, logit_lens, patch, predict, probe, wrap
     from algoscope.trace import Prompts, Trace
     from algoscope.training import load, train
 
 _HOME = {
     "Algorithm": "contracts",
+    "Measure": "contracts",
     "Prompts": "trace",
+    "Reader": "contracts",
     "Task": "contracts",
     "Trace": "trace",
     "compare": "matching",
     "identify": "instrument",
+    "induced_weights": "reading",
     "load": "training",
+    "logit_lens": "reading",
+    "patch": "reading",
     "predict": "reading",
     "probe": "reading",
     "train": "training",
+    "wrap": "reading",
 }  # where a public name that is not a room lives
 
 __all__ = [
     "Algorithm",
+    "Measure",
     "Prompts",
+    "Reader",
     "Task",
     "Trace",
     "algorithms",
@@ -40,15 +48,20 @@ __all__ = [
     "constructions",
     "controls",
     "identify",
+    "induced_weights",
     "load",
+    "logit_lens",
     "matching",
     "models",
+    "patch",
     "predict",
     "probe",
     "reading",
     "tasks",
+    "testing",
     "train",
     "training",
+    "wrap",
 ]
 
 

@@ -1,8 +1,7 @@
 """The main job on a laptop: train a transformer on in-context linear regression, and find out what it has learned."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from algoscope import runs
 from algoscope.instrument import Instrument
@@ -27,11 +26,13 @@ class Demo:
 
 def run(out: Path, steps: int | None = None, seed: int = 0, prompts: int = 1000, progress: bool = True) -> Demo:
     """Trains the laptop model, unless it is there already, and identifies it."""
-    settings: dict[str, Any] = vars(LAPTOP.settings)
+    settings = LAPTOP.settings
     if steps is not None:  # the rest follows from that
-        settings = settings | {"steps": steps, "warmup": None, "curriculum": Curriculum(dims=1)}
+        settings = replace(settings, steps=steps, warmup=None, curriculum=Curriculum(dims=1))
     instrument, rate = Instrument(LAPTOP.task, prompts=prompts, fit_on=prompts, seed=seed), LAPTOP.learning_rate
-    done = train(LAPTOP.task, LAPTOP.model, seed=seed, learning_rate=rate, out=out, progress=progress, **settings)
+    done = train(
+        LAPTOP.task, LAPTOP.model, seed=seed, learning_rate=rate, out=out, progress=progress, settings=settings
+    )
     verdict = instrument.identify(load(done.path), progress=progress)
     sizes = f"{LAPTOP.task.dim} dimensions, {LAPTOP.task.examples} examples"
     title = f"A transformer of {LAPTOP.model.layers} layers on linear regression, {sizes}"

@@ -27,12 +27,12 @@ PROVENANCE: Schema = {str: str | int}
 ENVIRONMENT: Schema = {"device": str, "torch": str, "python": str}
 
 RATE: Schema = {"rate": float, "low": float, "high": float}
-RATES: Schema = {
+RATES: Schema = {  # of one family of tasks
     "planted": {"models": int, "certain": RATE, "right_when_certain": RATE, "planted_among_the_kept": RATE},
-    "certain_when_absent": RATE,
-    "false_alarms": {"all": {"models": int, **RATE}},
+    "certain_when_absent?": RATE,
+    "false_alarms": {"models": int, **RATE},
 }
-CONTROLS: Schema = {"rates": RATES}
+CONTROLS: Schema = {"rates": {str: RATES}}
 
 CANDIDATE: Schema = {"name": str, "step": Step, "similarity": Number, "low": Number, "high": Number}
 STAGE: Schema = {
@@ -43,10 +43,9 @@ STAGE: Schema = {
     "certain": bool,
     "exact": bool,
     "linearity": Number,
-    "beyond": [Number],
+    "mixture_gain": [Number],
     "agreed": [[Step]],
-    "errors": [CANDIDATE],
-    "decodability": [CANDIDATE],
+    "candidates": {str: [CANDIDATE]},
 }
 MATCH: Schema = {
     **{name: [[Number]] for name in ("similarity", "low", "high")},
@@ -65,8 +64,10 @@ VERDICT: Schema = {
     "text": str,
     "confidence": float,
     "prompts": int,
-    "dim": int,
-    "examples": int,
+    "family": str,
+    "labels": bool,
+    "measure": str,
+    "larger_is_closer": {str: bool},
     "stages": [STAGE],
     "errors_by_position": {str: {str: [Number]}},
     "matches": {str: {str: MATCH}},

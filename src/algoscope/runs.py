@@ -23,9 +23,9 @@ import filelock
 import torch
 from torch import Tensor
 
-from algoscope import documents, files
+from algoscope import documents, files, registry
 from algoscope.files import RunError
-from algoscope.formats import FORMAT, up_to_date
+from algoscope.formats import FORMAT, NAMES_ALONE, in_format, shortened, up_to_date
 from algoscope.spelling import nearest
 
 CONTROLS = Path(__file__).parents[2] / "results/controls/controls.json"  # in the repository; in a package beside us
@@ -70,8 +70,8 @@ class Folder:
     def model(self) -> Path:
         return self.path / "model.safetensors"
 
-    def kept(self, step: int) -> Path:
-        """The weights after a step on the way."""
+    def at_step(self, step: int) -> Path:
+        """The weights after one of the `checkpoint_steps`."""
         return self.path / f"model-{step}.safetensors"
 
     @property
@@ -210,7 +210,10 @@ class Folder:
             found = self.read_config()
         except RunError as problem:
             raise RunError(f"{problem}. Delete it, and the same command writes it anew") from None
-        if found.parts != json.loads(json.dumps(parts)) or found.version not in (None, version):
+        here, wanted = found.parts, json.loads(json.dumps(parts))
+        if found.format <= NAMES_ALONE:  # which did not say where the classes of others come from
+            here, wanted = shortened(dict(here)), shortened(wanted)
+        if here != wanted or found.version not in (None, version):
             raise RunError(f"{self.config} is of another run: choose another folder, or delete {self.path}")
         return found.hash
 
@@ -299,6 +302,16 @@ def reports_of(path: Path | str) -> Folder:
     return Folder(Path("runs") / path if located(path) != Path(path) else Path(path))
 
 
+def home(out: Path, name: str, config: Mapping[str, object]) -> Folder:
+    """Where the run of a configuration is: named by a hash of it, and by something readable; or where it is already,
+    under the name that it had in an earlier format, when classes had no modules.
+    """
+    older = (shortened(in_format(config, written)) for written in range(NAMES_ALONE, 0, -1))
+    now, *earlier = (Folder(out / identity(name, each)) for each in (config, *older))
+    known = (each for each in earlier if each.config.exists() and each.read_config().format <= NAMES_ALONE)
+    return now if now.config.exists() else next(known, now)
+
+
 def identity(name: str, config: Mapping[str, object]) -> str:
     """A readable name and a hash of the configuration."""
     text = json.dumps(config, sort_keys=True)
@@ -311,9 +324,9 @@ def slug(name: str) -> str:
 
 
 def plain(value: object) -> object:
-    """A dataclass as JSON can hold it: its fields, and under "kind" the name of its class."""
+    """A dataclass as JSON can hold it: its fields, and under "kind" the module and name of its class."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {"kind": type(value).__name__, **{f.name: plain(getattr(value, f.name)) for f in fields(value)}}
+        return {"kind": registry.address(type(value)), **{f.name: plain(getattr(value, f.name)) for f in fields(value)}}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, SupportsIndex) and not isinstance(value, bool):
@@ -321,24 +334,17 @@ def plain(value: object) -> object:
     return value
 
 
-def revive(value: object, kinds: Mapping[str, type]) -> Any:
-    """What `plain` took apart; `kinds` are the classes that may occur, by name."""
+def revive(value: object, *bases: type) -> Any:
+    """What `plain` took apart; its classes extend these, and no others may occur."""
     if isinstance(value, dict):
-        kind, rest = (
-            str(value.get("kind")),
-            {name: revive(part, kinds) for name, part in value.items() if name != "kind"},
-        )
-        if kind not in kinds:
-            known = ", ".join(sorted(kinds))
-            raise RunError(
-                f"the configuration names an unknown kind {kind!r}; known are {known}. Import what defines it first"
-            )
+        rest = {name: revive(part, *bases) for name, part in value.items() if name != "kind"}
+        kind = registry.named(str(value.get("kind")), *bases)
         try:
-            return kinds[kind](**rest)
+            return kind(**rest)
         except Exception as problem:  # whatever a class, which may be a user's, raises for values of a wrong kind
             reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-            raise RunError(f"the configuration of {kind} cannot be used: {reason}") from None
-    return tuple(revive(part, kinds) for part in value) if isinstance(value, list) else value
+            raise RunError(f"the configuration of {kind.__name__} cannot be used: {reason}") from None
+    return tuple(revive(part, *bases) for part in value) if isinstance(value, list) else value
 
 
 def controls() -> dict[str, Any] | None:

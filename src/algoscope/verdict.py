@@ -3,87 +3,118 @@
 import html
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from algoscope import arguments, files, runs, tables
+from algoscope import arguments, runs, tables
+from algoscope.contracts import Task
 from algoscope.matching import Candidate, Match, RateLaw, rate_law
 from algoscope.trace import Stage, Trace
 
 MISSED = 0.05  # share of what a step misses of a stage that other steps may explain, and it is still that step
 SPOILED = -1.0  # a mixture that may be twice as far off as the step itself was fitted to too little, and tells nothing
 SHOWN = 4  # steps of one algorithm in words
-SUFFIXES = (".html", ".json", ".csv", ".png", ".svg", ".pdf")  # of files that a verdict is saved to
+Pair = tuple[str, Stage]  # an algorithm and one of its steps
 
 
 @dataclass(frozen=True)
 class StageVerdict:
     """What one stage may be.
 
-    `errors` and `decodability` hold the steps that cannot be told from the closest by each kind of evidence, closest
-    first; none where nothing beats the null. `beyond` is how much of what the closest step misses of the stage is
-    explained by a mixture of all the steps, with its interval: where it is zero, nothing that is known adds to that
-    step. `linearity` tells how linear its predictions are in the query (1: quite). `solved`
-    are the steps that have become a closed form, and which.
+    `candidates` holds, for each kind of evidence that decides, the steps that are statistically tied with the closest,
+    closest first; none where nothing beats the null. `names` are the steps that have become a closed form, and which;
+    `equal` are steps that are the same as another. `mixture_gain` is how much of what the closest step misses of the
+    stage is explained by a mixture of all the steps, with its 95% CI: where it is zero, nothing that is known adds to
+    that step. `linearity` tells how linear its predictions are in the query (1: quite). A stage that is not
+    `informative` cannot tell algorithms apart, as a look-up that is nearly always right.
     """
 
     stage: Stage
-    error: float  # normalized, at the last position
-    errors: tuple[Candidate, ...]
-    decodability: tuple[Candidate, ...]
-    solved: Mapping[tuple[str, Stage], tuple[str, Stage]]
+    error: float  # normalized, at the last position; of labels, the share that is wrong
+    candidates: Mapping[str, tuple[Candidate, ...]]
+    names: Mapping[Pair, Pair]
+    equal: Mapping[Pair, Pair] = field(default_factory=dict)
+    least: float = -math.inf  # similarity below which the stage is not the step, however close it is
     linearity: float = math.nan
-    beyond: tuple[float, float, float] = (math.nan, math.nan, math.nan)
+    informative: bool = True
+    mixture_gain: tuple[float, float, float] = (math.nan, math.nan, math.nan)
 
     @property
     def null(self) -> bool:
         """Nothing was found here."""
-        return not self.errors or not self.decodability
+        return not self.informative or not all(self.candidates.values())
 
     @property
-    def agreed(self) -> tuple[tuple[str, Stage], ...]:
-        """The steps that both kinds of evidence keep, as (algorithm, step), closest by its errors first.
+    def agreed(self) -> tuple[Pair, ...]:
+        """The steps that all kinds of evidence keep, as (algorithm, step), closest by the first kind first.
 
-        A method that has converged is named by what it has converged to.
+        A method that has converged is named by what it has converged to, and of equal steps the first is named.
         """
-        kept = [[(found.name, found.step) for found in kind] for kind in (self.errors, self.decodability)]
-        errors, other = (dict.fromkeys(self.solved.get(pair, pair) for pair in kind) for kind in kept)
-        return tuple(pair for pair in errors if pair in other)
+        first, *others = (
+            dict.fromkeys(self._called((found.name, found.step)) for found in kept) for kept in self.candidates.values()
+        )  # dictionaries keep the order
+        return tuple(pair for pair in first if all(pair in other for other in others)) if self.informative else ()
+
+    def _called(self, pair: Pair) -> Pair:
+        pair = self.names.get(pair, pair)
+        return self.equal.get(pair, pair)
+
+    @property
+    def closest(self) -> Pair:
+        """The closest of the steps that are agreed on, or of all by the first kind of evidence.
+
+        Where it goes by the name of a step that is not tied with it, it is that itself, and not what it is called.
+        """
+        first = [(found.name, found.step) for found in next(iter(self.candidates.values()))]
+        if not self.agreed or self.agreed[0] in first:
+            return (*self.agreed, *first)[0]
+        return next(pair for pair in first if self._called(pair) == self.agreed[0])
 
     @property
     def certain(self) -> bool:
-        """It is one step of one algorithm: no other is as close, and nothing that is known adds to it."""
-        return len(self.agreed) == 1 and self.exact
+        """It is one step of one algorithm: no other is as close, it is close enough, and nothing known adds to it."""
+        first = next(iter(self.candidates.values()))
+        return len(self.agreed) == 1 and self.exact and first[0].low > self.least
 
     @property
     def exact(self) -> bool:
         """Nothing that is known adds to the closest step, and the evidence suffices to say so."""
-        return not self.null and self.beyond[2] <= MISSED and self.beyond[1] >= SPOILED
+        return not self.null and self.mixture_gain[2] <= MISSED and self.mixture_gain[1] >= SPOILED
 
     @property
     def words(self) -> str:
         """What it may be."""
+        if not self.informative:
+            return "right too often to tell algorithms apart"
         if self.null:
-            return "nothing: no algorithm beats the null"
+            return "none: no algorithm beats the null"
         if not self.agreed:
-            errors, decoded = (f"{kind[0].name} {kind[0].step}" for kind in (self.errors, self.decodability))
-            return f"undecided: errors say {errors}, decodability says {decoded}"
+            said = [f"{kind} says {kept[0].name} {kept[0].step}" for kind, kept in self.candidates.items()]
+            return f"undecided: {', '.join(said)}"
         names = dict.fromkeys(name for name, _ in self.agreed)
-        return "; ".join(f"{name} {some(self.steps(name))}" for name in names)
+        words = "; ".join(f"{name} {some([step for own, step in self.agreed if own == name])}" for name in names)
+        same = [f"{name} {step}" for name, step in self.spellings if len(self.agreed) == 1][1:]
+        return " = ".join([words, *same])
+
+    @property
+    def spellings(self) -> tuple[Pair, ...]:
+        """The steps that are agreed on, and those that are equal to them."""
+        return (*self.agreed, *(pair for pair, first in self.equal.items() if first in self.agreed))
 
     def steps(self, name: str) -> list[Stage]:
         """The steps of an algorithm that this stage may be."""
-        return [step for algorithm, step in self.agreed if algorithm == name]
+        return [step for algorithm, step in self.spellings if algorithm == name]
 
     def row(self) -> dict[str, Any]:
         """In a table: its numbers, and None where there is none."""
-        name, step = (*self.agreed, *((found.name, found.step) for found in self.errors), (None, None))[0]
-        closest = next((found for found in self.errors if (found.name, found.step) == (name, step)), None)
-        gain, low, high = (number if math.isfinite(number) else None for number in self.beyond)
+        first = next(iter(self.candidates.values()), ())
+        name, step = self.closest if first else (None, None)
+        closest = next((found for found in first if (found.name, found.step) == (name, step)), None)
+        gain, low, high = (number if math.isfinite(number) else None for number in self.mixture_gain)
         return {
             "stage": self.stage,
             "error": self.error,
@@ -100,7 +131,6 @@ class StageVerdict:
         }
 
     def record(self) -> dict[str, Any]:
-        kinds = {"errors": self.errors, "decodability": self.decodability}
         return {
             "stage": str(self.stage),
             "error": self.error,
@@ -109,9 +139,9 @@ class StageVerdict:
             "certain": self.certain,
             "exact": self.exact,
             "linearity": self.linearity if math.isfinite(self.linearity) else None,
-            "beyond": [number if math.isfinite(number) else None for number in self.beyond],
+            "mixture_gain": [number if math.isfinite(number) else None for number in self.mixture_gain],
             "agreed": [list(pair) for pair in self.agreed],
-            **{kind: [asdict(found) for found in kept] for kind, kept in kinds.items()},
+            "candidates": {kind: [asdict(found) for found in kept] for kind, kept in self.candidates.items()},
         }
 
 
@@ -119,39 +149,54 @@ class StageVerdict:
 class Verdict:
     """The evidence, and what it says.
 
-    `trace` is what the stages predict and `traces` what the algorithms do, unscaled, on the same prompts. `matches` are
-    by measure ("errors", "distance", "decodability", "weights") and by algorithm.
+    `trace` is what the stages predict; `algorithms` are those that they were compared with, by name, and their steps;
+    `errors` are the normalized errors of these by step and position, where answers are numbers. `matches` are by
+    measure and by algorithm; the first measure orders candidates, and rates are fitted by it.
     """
 
     stages: tuple[StageVerdict, ...]
     trace: Trace
-    traces: Mapping[str, Trace]
+    algorithms: Mapping[str, tuple[Stage, ...]]
+    errors: Mapping[str, Tensor]
     matches: Mapping[str, Mapping[str, Match]]
     confidence: float
+    task: Task
+
+    @property
+    def measure(self) -> str:
+        """The measure that orders candidates."""
+        return next(iter(self.matches))
 
     @cached_property
     def laws(self) -> dict[str, RateLaw]:
-        """How the matching step of each algorithm grows, by its errors."""
-        return {name: rate_law(match) for name, match in self.matches["errors"].items() if len(match.steps) > 2}
+        """How the matching step of each algorithm grows, by the first measure."""
+        found = {} if self.task.labels else self.matches[self.measure]  # a law takes similarities that change smoothly
+        return {name: rate_law(match) for name, match in found.items() if len(match.steps) > 2}
 
     def __repr__(self) -> str:
         return f"Verdict({self.text})"
 
     def record(self) -> dict[str, Any]:
         """All numbers, as JSON can hold them: what a page is made of."""
-        prompts = self.trace.prompts
+        prompts, errors = self.trace.prompts, dict(self.errors)
+        if not self.task.labels:
+            errors = {self.trace.name: self.trace.normalized_error()} | errors
+        stages = {self.trace.name: self.trace.stages, **self.algorithms}
+        scales = {name: next(iter(found.values())).scale for name, found in self.matches.items() if found}
         return {
             "text": self.text,
             "controls": runs.controls(),
             "provenance": runs.provenance(prompts.x.device),
             "confidence": self.confidence,
             "prompts": prompts.batch,
-            "dim": prompts.dim,
-            "examples": prompts.positions - 1,
+            "measure": self.measure,
+            "family": self.task.family,
+            "labels": self.task.labels,
+            "larger_is_closer": {name: scale.larger_is_closer for name, scale in scales.items()},
             "stages": [found.record() for found in self.stages],
             "errors_by_position": {
-                trace.name: {str(stage): row for stage, row in zip(trace.stages, short(rows), strict=True)}
-                for trace, rows in ((t, t.normalized_error()) for t in (self.trace, *self.traces.values()))
+                name: {str(stage): row for stage, row in zip(stages[name], short(rows), strict=True)}
+                for name, rows in errors.items()
             },
             "matches": {
                 measure: {name: matched(match) for name, match in found.items()}
@@ -176,125 +221,40 @@ class Verdict:
         return f"<p>{html.escape(self.text)}</p>{tables.to_html(self.table())}"
 
     def save(
-        self, path: Path | str, figure: str = "map-errors", title: str = "A model", command: str = "verdict.save(…)"
+        self, path: Path | str, figure: str = "overview", title: str = "A model", command: str = "verdict.save(…)"
     ) -> Path:
         """Writes what the suffix says: .html the page, .json all numbers, .csv the table; .png, .svg and .pdf one
-        `figure` of the page, by default the map of similarities. The page shows a `title` and the `command` behind it.
+        `figure` of the page, by default the overview. The page shows a `title` and the `command` behind it.
         """
         arguments.path("path", path)
-        for name, text in (("title", title), ("command", command)):
-            if not isinstance(text, str):
-                raise ValueError(f"{name} must be a string, got {arguments.shown(text)}")
-        path = Path(path)
-        if path.suffix not in SUFFIXES:
-            raise ValueError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
-        if not path.parent.is_dir():
-            raise ValueError(f"path must be in a folder that is there, got {str(path)!r}")
-        if path.suffix == ".csv":
-            files.write_text(path, tables.to_csv(self.table()))
-            return path
-        record = {**self.record(), "title": title, "command": command}
-        if path.suffix == ".json":
-            files.write_json(path, record)
-        elif path.suffix == ".html":
-            from algoscope.report.page import page
+        from algoscope.report import saving  # only where it is asked for: it loads the library of charts
 
-            files.write_text(path, page(record))
-        else:
-            from algoscope.report import charts, figures
-
-            made = figures.figures(record, figures.leading(record))
-            arguments.choice("figure", figure, made)
-            charts.save(made[figure], path.with_suffix(""), (path.suffix.removeprefix("."),))
-        return path
+        return saving.save(self, Path(path), figure, title, command)
 
     @property
     def named(self) -> tuple[str, ...]:
         """The algorithms that are among the closest at some stage, most often first."""
-        return tuple(sorted((name for name in self.traces if self._count(name)), key=lambda name: -self._count(name)))
+        return tuple(sorted((name for name in self.algorithms if self.count(name)), key=lambda name: -self.count(name)))
 
-    @property
+    @cached_property
     def text(self) -> str:
-        """One paragraph."""
-        held = [found for found in self.stages if not found.null]
-        if not held:
-            return (
-                f"No stage holds a prediction that beats the null: none of the {len(self.traces)} algorithms was found."
-            )
-        sentences = [self._empty(), *self._closest(held), self._rates(), self._rest(held)]
-        return " ".join(sentence for sentence in sentences if sentence)
+        """One paragraph; its first sentence says it in short."""
+        from algoscope.wording import in_words  # which needs the classes of this file
 
-    def _empty(self) -> str:
-        empty = [found.stage for found in self.stages if found.null]
-        return f"Nothing was found at {spans(empty, self.trace.stages)}." if empty else ""
+        return in_words(self)
 
-    def _closest(self, held: Sequence[StageVerdict]) -> list[str]:
-        """One sentence for all stages that are told the same, and whether that is all there is."""
-        groups: dict[tuple[tuple[str, ...], bool], list[StageVerdict]] = {}
-        for found in held:
-            names = tuple(sorted({name for name, _ in found.agreed}, key=self.named.index))
-            groups.setdefault((names, found.certain), []).append(found)
-        sentences = [self._say(names, certain, stages) for (names, certain), stages in groups.items()]
-        more = [found for found in held if not found.exact and found.beyond[1] > 0]
-        if more:
-            missed = [found.beyond[0] for found in more]
-            share = f"{min(missed):.0%} to {max(missed):.0%}" if len(missed) > 1 else f"{missed[0]:.0%}"
-            where = spans([found.stage for found in more], self.trace.stages)
-            sentences.append(
-                f"That is not all of it: of what the closest step misses of {where}, a mixture of known steps explains "
-                f"{share}."
-            )
-        unclear = [found.stage for found in held if not found.exact and not found.beyond[1] > 0]
-        if unclear:
-            sentences.append(f"Whether that is all of {spans(unclear, self.trace.stages)}, these prompts cannot tell.")
-        return sentences
-
-    def _say(self, names: tuple[str, ...], certain: bool, stages: Sequence[StageVerdict]) -> str:
-        where, many = spans([found.stage for found in stages], self.trace.stages), len(stages) > 1
-        if not names:
-            return f"At {where} errors and decodability name different steps."
-        name, *others = names
-        if others:
-            return f"At {where}, {', '.join([name, *others[:-1]])} and {others[-1]} cannot be told apart."
-        verb = ("compute" if many else "computes") if certain else ("are closest to" if many else "is closest to")
-        steps = ", ".join("/".join(str(step) for step in in_order(found.steps(name))) for found in stages)
-        which = f", step{'s' if many else ''} {steps}" if len(self.traces[name]) > 1 else ""
-        return f"{where[0].upper()}{where[1:]} {verb} {name}{which}."
-
-    def _rates(self) -> str:
-        """How the matching steps grow."""
-        told = []
-        often = [name for name in self.named if 2 * self._count(name) >= self._count(self.named[0])]
-        for name, law in ((name, law) for name, law in self.laws.items() if name in often):
-            times = f"{law.growth:.2f} ({self.confidence:.0%} {law.low:.2f} to {law.high:.2f})"
-            where = spans(law.used, self.trace.stages)
-            if law.law == "linear" and law.low > 0:
-                told.append(f"{name} would advance {times} steps a stage over {where}")
-            elif law.law == "exponential" and law.low > 1:
-                told.append(f"{name} would need {times} times as many steps at each further stage over {where}")
-        return f"By the steps that fit best, {'; '.join(told)}." if told else ""
-
-    def _count(self, name: str) -> int:
+    def count(self, name: str) -> int:
+        """The stages that may be a step of an algorithm."""
         return sum(bool(found.steps(name)) for found in self.stages)
-
-    def _rest(self, held: Sequence[StageVerdict]) -> str:
-        near = {found.name for stage in held for found in (*stage.errors, *stage.decodability)}
-        rejected = [name for name in self.traces if name not in near and not any(f.steps(name) for f in held)]
-        return f"Never among the closest: {', '.join(rejected)}." if rejected else ""
 
 
 def some(steps: Sequence[Stage]) -> str:
     return ", ".join(str(step) for step in steps[:SHOWN]) + (" …" if len(steps) > SHOWN else "")
 
 
-def in_order(steps: Sequence[Stage]) -> list[Stage]:
-    """By their numbers."""
-    return sorted(steps, key=lambda step: (isinstance(step, str), step if isinstance(step, int) else 0))
-
-
-def short(numbers: Tensor) -> Any:
+def short(numbers: Tensor | float) -> Any:
     """Nested lists of numbers of six digits; None where there is none."""
-    if numbers.ndim:
+    if isinstance(numbers, Tensor) and numbers.ndim:
         return [short(part) for part in numbers]
     value = float(numbers)
     return float(f"{value:.6g}") if math.isfinite(value) else None
@@ -309,25 +269,3 @@ def matched(match: Match) -> dict[str, Any]:
 def plain_law(law: RateLaw) -> dict[str, Any]:
     found = {name: value for name, value in asdict(law).items() if name != "lost"}
     return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in found.items()}
-
-
-def spans(stages: Sequence[object], order: Sequence[Stage]) -> str:
-    """Stages in words: "layers 3–9 and layer 12"."""
-    places = sorted(order.index(stage) for stage in order if stage in stages)
-    runs: list[list[int]] = []
-    for place in places:
-        if runs and runs[-1][-1] == place - 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    words = []
-    for run in runs:
-        first, last = str(order[run[0]]), str(order[run[-1]])
-        kind, _, number = last.rpartition(" ")
-        if len(run) == 1:
-            words.append(first)
-        elif kind and first.startswith(f"{kind} "):
-            words.append(f"{kind}s {first.removeprefix(kind).strip()}–{number}")
-        else:
-            words.append(f"{first} to {last}")
-    return " and ".join(words)

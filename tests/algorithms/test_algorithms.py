@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import algoscope as ag
+from algoscope import testing
 from algoscope.algorithms import (
     Chebyshev,
     ConjugateGradients,
@@ -23,6 +24,13 @@ from algoscope.algorithms import (
 CHECKS = [
     (algorithm, check) for algorithm in battery.ALGORITHMS for check in battery.ALGORITHM_CHECKS[algorithm.family]
 ]
+
+
+@pytest.mark.parametrize("algorithm", battery.ALGORITHMS, ids=str)
+def test_contract(algorithm):
+    for task in battery.TASKS:
+        if task.family == algorithm.family:
+            testing.check_algorithm(algorithm, task)
 
 
 @pytest.mark.parametrize(("algorithm", "check"), CHECKS, ids=lambda part: getattr(part, "__name__", str(part)))
@@ -58,8 +66,8 @@ def test_numbers_of_numpy_are_welcome():
 
 def test_every_algorithm_is_in_the_battery():
     classes = [getattr(ag.algorithms, name) for name in ag.algorithms.__all__ if name != "Algorithm"]
-    lookups = [*battery.LINE_SEARCHES, *battery.CELL_SEARCHES, *battery.SKETCHES]
-    tested = {type(algorithm) for algorithm in (*battery.ALGORITHMS, *lookups)}
+    others = [*battery.LINE_SEARCHES, *battery.CELL_SEARCHES, *battery.SKETCHES, ag.algorithms.Counting()]
+    tested = {type(algorithm) for algorithm in (*battery.ALGORITHMS, *others)}
     assert tested | {ag.algorithms.OnFeatures} == set(classes)  # this one is another algorithm on other prompts
 
 

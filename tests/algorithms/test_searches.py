@@ -11,6 +11,7 @@ import pytest
 import torch
 from scipy.spatial import cKDTree  # pyright: ignore[reportAttributeAccessIssue]
 
+from algoscope import testing
 from algoscope.algorithms import BinarySearch, Buckets, InterpolationSearch, KDTree, SimHash, Treap
 from algoscope.algorithms.search import Lookups
 from algoscope.matching import found
@@ -37,6 +38,11 @@ def accuracy(algorithm: Lookups, task: Task, batch: int = 5000, seed: int = 0) -
     """Percent of the queries whose neighbor was found by each look-up; four queries for each set of points."""
     prompts = replace(task, queries=4).sample(batch, seed)  # pyright: ignore[reportArgumentType]
     return (100 * found(algorithm.trace(prompts)).double().mean((1, 2))).tolist()
+
+
+@pytest.mark.parametrize(("algorithm", "task"), [*ONE_COORDINATE, *ANY_COORDINATES], ids=str)
+def test_contract(algorithm, task):
+    testing.check_algorithm(algorithm, task)
 
 
 @pytest.mark.parametrize(("algorithm", "task"), [*ONE_COORDINATE, *ANY_COORDINATES], ids=str)

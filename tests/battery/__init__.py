@@ -26,7 +26,7 @@ from battery.models import (
     scrambled,
     task_for,
 )
-from battery.tasks import DEVICES, SEARCHES, STREAMS, TASKS, VECTORS, check_task
+from battery.tasks import DEVICES, SEARCHES, STREAMS, TASKS, VECTORS, check_wrong_numbers
 
 __all__ = [
     "ALGORITHMS",
@@ -51,8 +51,8 @@ __all__ = [
     "VECTORS",
     "build",
     "check_sketch",
-    "check_task",
     "check_trace",
+    "check_wrong_numbers",
     "draw_tokens",
     "form",
     "scrambled",

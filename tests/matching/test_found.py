@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import algoscope as ag
-from algoscope.matching import compare, found, nearest_so_far
+from algoscope.matching import compare, found
 from algoscope.tasks import LinearRegression, UniformSearch
 from algoscope.trace import Prompts, Trace
 
@@ -19,12 +19,6 @@ def reads(*numbers: tuple[int, int]) -> Trace:
     return Trace("reads", values, tuple(range(1, len(numbers) + 1)), PROMPTS)
 
 
-def test_the_nearest_point_read_so_far_is_kept():
-    trace = nearest_so_far(reads((3, 0), (0, 3), (3, 1), (2, 2)))
-    assert trace.values[:, 0].tolist() == [[3, 0], [0, 3], [0, 3], [2, 3]]
-    assert trace.stages == (1, 2, 3, 4)
-
-
 def test_a_neighbor_that_was_read_is_found_and_its_copy_counts():
     assert found(reads((3, 0), (2, 3), (0, 0)))[:, 0].tolist() == [[False, False], [True, True], [True, True]]
 
@@ -32,7 +26,6 @@ def test_a_neighbor_that_was_read_is_found_and_its_copy_counts():
 def test_slots_are_no_points():
     trace = reads((4, 7), (0, 3))
     assert found(trace)[:, 0].tolist() == [[False, False], [False, True]]
-    assert nearest_so_far(trace).values[:, 0].tolist() == [[4, 7], [0, 3]]
 
 
 def test_searches_can_be_compared_look_up_by_look_up():

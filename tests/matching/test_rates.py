@@ -1,4 +1,4 @@
-"""Rate laws and rankings, on pairs of algorithms whose relation is known."""
+"""Rate laws and candidates, on pairs of algorithms whose relation is known."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from algoscope.algorithms import (
     OrdinaryLeastSquares,
     Ridge,
 )
-from algoscope.matching import compare, inseparable, rank, rate_law
+from algoscope.matching import MEASURES, candidates, compare, rate_law
 from algoscope.matching.rates import RateLaw, spline, stopped
 from algoscope.tasks import LinearRegression
 from algoscope.trace import Trace
@@ -44,7 +44,7 @@ def test_a_step_that_predicts_nothing_does_not_bend_the_way_between_the_others()
     alike = torch.cat([torch.full((5, 1), 0.5).double(), 1 - 0.02 * torch.log(step / stage).square()], dim=1)
     noise = 0.01 * torch.randn(200, 1, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     values = alike + noise
-    law = rate_law(replace(match, per_sequence=values, null_per_sequence=values[:, :, 0]))
+    law = rate_law(replace(match, per_sequence=values, null_per_sequence=values[:, :, :1]))
     assert law.law == "linear"
     assert law.start == pytest.approx(1, abs=0.1)
     assert law.growth == pytest.approx(1, abs=0.1)
@@ -210,22 +210,13 @@ def test_stages_at_the_null_or_beyond_the_last_step_are_left_out():
     assert law.growth == pytest.approx(1, abs=0.05)
 
 
-def test_rates_alone_cannot_separate_newton_from_conjugate_gradients():
-    """Both grow linearly with the steps of conjugate gradients; gradient descent does not."""
-    model = CONJUGATE.select(list(range(1, 17)))
-    laws = {b.name: rate_law(compare(model, b)) for b in (NEWTON, GRADIENT, CONJUGATE)}
-    assert laws["Newton"].law == laws["ConjugateGradients"].law == "linear"
-    assert laws["GradientDescent"].law == "exponential"
-    assert inseparable(laws) == [("Newton", "ConjugateGradients")]
-
-
 def noisy(trace: Trace, noise: float) -> Trace:
     generator = torch.Generator().manual_seed(0)
     disturbance = torch.randn(trace.values.shape, generator=generator, dtype=torch.float64)
     return Trace("model", trace.values + noise * 20**0.5 * disturbance, trace.stages, trace.prompts)
 
 
-def test_the_ranking_names_the_planted_algorithm():
+def test_the_planted_algorithm_is_the_only_candidate():
     others = [
         NEWTON,
         GRADIENT,
@@ -236,11 +227,10 @@ def test_the_ranking_names_the_planted_algorithm():
     for truth, stage in ((NEWTON, 8), (CONJUGATE, 5), (GRADIENT, 32)):
         model = noisy(truth.select([stage]), 0.05)
         for measure in ("errors", "distance"):
-            standing = rank({b.name: compare(model, b, measure=measure) for b in others}, stage)
-            assert (standing[0].name, standing[0].step, standing[0].tied) == (truth.name, stage, True)
-            assert [row.name for row in standing if row.tied] == [truth.name]
-            assert standing[-1].name in ("the null", "OrdinaryLeastSquares", "OnlineGradientDescent")
-            assert all(row.low <= row.similarity <= row.high for row in standing)
+            found = candidates({b.name: compare(model, b, measure=measure) for b in others}, stage)
+            assert (found[0].name, found[0].step) == (truth.name, stage)
+            assert {row.name for row in found} == {truth.name}
+            assert all(row.low <= row.similarity <= row.high for row in found)
 
 
 def test_algorithms_that_predict_the_same_are_tied():
@@ -252,39 +242,58 @@ def test_algorithms_that_predict_the_same_are_tied():
         "conjugate gradients": CONJUGATE,
         "gradient descent": GRADIENT,
     }
-    standing = rank({name: compare(model, b) for name, b in others.items()}, 0)
-    assert {row.name for row in standing if row.tied} == {"least squares", "ridge", "conjugate gradients"}
+    found = candidates({name: compare(model, b) for name, b in others.items()}, 0)
+    assert {row.name for row in found} == {"least squares", "ridge", "conjugate gradients"}
 
 
 def test_more_steps_to_choose_from_are_no_advantage():
     """The model is pure noise around the null; a method with 200 steps would find one that fits by luck."""
     generator = torch.Generator().manual_seed(0)
     prompts = LinearRegression(dim=3, examples=3).sample(24, seed=0)
-    wins = 0
+    alarms = 0
     for _ in range(50):
         values = torch.randn(1, *prompts.y.shape, generator=generator, dtype=torch.float64)
         many = torch.randn(200, *prompts.y.shape, generator=generator, dtype=torch.float64) * 0.5
         model = Trace("model", values, (0,), prompts)
         fortunate = Trace("fortunate", many, tuple(range(200)), prompts)
-        wins += rank({"fortunate": compare(model, fortunate, resamples=100)}, 0)[0].name == "fortunate"
-    assert wins < 10
+        alarms += bool(candidates({"fortunate": compare(model, fortunate, resamples=100)}, 0))
+    assert alarms < 10
 
 
-def test_a_ranking_needs_comparisons_of_one_kind():
+def test_what_is_common_to_all_prompts_is_no_candidate():
+    """Labels that are mostly zero agree with zeros everywhere, on other prompts as well."""
+    generator = torch.Generator().manual_seed(0)
+    shape = PROMPTS.y.shape
+    truth, lost, luck = (torch.rand(shape, generator=generator) < share for share in (0.1, 0.6, 0.1))
+    model, step, zeros = (
+        Trace(name, labels.double()[None], (0,), PROMPTS)
+        for name, labels in (("model", truth), ("step", truth & ~lost | luck), ("zeros", torch.zeros(shape)))
+    )
+    found = candidates({each.name: compare(model, each, "agreement") for each in (step, zeros)}, 0)
+    assert [each.name for each in found] == ["step"]
+    assert found[0].similarity < float((truth == 0).double().mean())
+
+
+def test_half_of_what_chance_leaves_is_the_least_agreement():
+    assert MEASURES["agreement"].least(0.6) == pytest.approx(0.8)
+    assert MEASURES["wrong reads"].least(0.1) == 0.5
+    assert MEASURES["errors"].least(0.0) == float("-inf")
+
+
+def test_candidates_need_comparisons_of_one_kind():
     with pytest.raises(ValueError, match="matches must hold at least one comparison"):
-        rank({}, 0)
+        candidates({}, 0)
     with pytest.raises(ValueError, match="stage must be one of"):
-        rank({"Newton": compare(NEWTON, NEWTON)}, 99)
+        candidates({"Newton": compare(NEWTON, NEWTON)}, 99)
     with pytest.raises(ValueError, match=r"they differ in \['measure'\]; pass the same measure to each compare"):
-        rank({"a": compare(NEWTON, NEWTON), "b": compare(NEWTON, NEWTON, measure="distance")}, 3)
+        candidates({"a": compare(NEWTON, NEWTON), "b": compare(NEWTON, NEWTON, measure="distance")}, 3)
     elsewhere = Newton(24).trace(LinearRegression().sample(256, seed=1))
     with pytest.raises(ValueError, match=r"matches must compare one trace in one way; they differ in \['prompts'\]"):
-        rank({"a": compare(NEWTON, NEWTON), "b": compare(elsewhere, elsewhere)}, 3)
+        candidates({"a": compare(NEWTON, NEWTON), "b": compare(elsewhere, elsewhere)}, 3)
 
 
-def test_a_rival_that_diverged_stays_in_the_ranking_with_nothing_to_its_name():
+def test_a_rival_that_diverged_is_no_candidate():
     wild = GradientDescent([4000], rate=1.0).trace(PROMPTS)
-    standing = rank({"wild": compare(NEWTON, wild), "Newton": compare(NEWTON, NEWTON)}, 3)
-    assert [row.name for row in standing] == ["Newton", "the null", "wild"]
-    assert np.isnan(standing[-1].similarity)
-    assert standing[-1].step is None
+    found = candidates({"wild": compare(NEWTON, wild), "Newton": compare(NEWTON, NEWTON)}, 3)
+    assert [row.name for row in found] == ["Newton"]
+    assert candidates({"wild": compare(NEWTON, wild)}, 3) == []

@@ -10,7 +10,7 @@ import algoscope as ag
 from algoscope.algorithms import AllConnected, Hops
 from algoscope.constructions import connectivity
 from algoscope.models import Disentangled, Transformer
-from algoscope.reading import accuracy_by_distance, decided, exact_match, lens
+from algoscope.reading import accuracy_by_distance, binarize, exact_match, logit_lens
 from algoscope.tasks import Connectivity, LinearRegression
 
 
@@ -57,7 +57,7 @@ def test_the_lens_reads_the_steps_of_the_construction():
     """Each layer triples the reach, and the instrument's measure names the steps."""
     task = Connectivity(24, "paths", parts=2)
     prompts = task.sample(30, seed=0)
-    trace = lens(connectivity(24, 2), task, prompts)
+    trace = logit_lens(connectivity(24, 2), task, prompts)
     assert trace.stages == ("embedding", "layer 1", "layer 2")
     assert torch.equal(trace.values, ag.algorithms.Tripling(2).trace(prompts).values)
     match = ag.compare(trace, Hops(steps=23).trace(prompts), measure="agreement")
@@ -69,7 +69,7 @@ def test_the_lens_of_the_last_stage_is_what_the_network_says(norm):
     task = Connectivity(6, chance=0.3)
     model = Transformer(2, 1, 16, attention="relu", mask="full", norm=norm, positions="none")
     network, prompts = model.build(6, 6, 6, torch.Generator().manual_seed(0)).double(), task.sample(9, seed=0)
-    trace = lens(network, task, prompts)
+    trace = logit_lens(network, task, prompts)
     with torch.no_grad():
         expected = (network(prompts.x) > 0).double()
     assert torch.equal(trace.values[-1], expected)
@@ -80,7 +80,7 @@ def test_a_fitted_read_out_becomes_answers():
     task = Connectivity(8, largest=3)
     prompts = task.sample(40, seed=0)
     trace = ag.probe(connectivity(8, 1), task, prompts, fit_on=300)
-    answers = decided(trace)
+    answers = binarize(trace)
     assert bool(((answers.values == 0) | (answers.values == 1)).all())
     assert torch.equal(answers.values, (trace.values > 0.5).double())
 
@@ -90,9 +90,9 @@ def test_what_does_not_fit_is_named():
     task = Connectivity(5)
     network = Disentangled().build(5, 5, 5, torch.Generator())
     regression = LinearRegression(dim=3, examples=2)
-    with pytest.raises(ValueError, match="task must ask for chances"):
-        lens(network, regression, regression.sample(1, seed=0))
+    with pytest.raises(ValueError, match="tokens must be"):
+        logit_lens(network, regression, regression.sample(1, seed=0))
     with pytest.raises(ValueError, match="prompts must be of the task"):
-        lens(network, task, Connectivity(6).sample(1, seed=0))
-    with pytest.raises(ValueError, match=r"network must be one of algoscope\.models"):
-        lens(torch.nn.Identity(), task, task.sample(1, seed=0))  # type: ignore[arg-type]
+        logit_lens(network, task, Connectivity(6).sample(1, seed=0))
+    with pytest.raises(ValueError, match=r"model must be a network of algoscope\.models"):
+        logit_lens(torch.nn.Identity(), task, task.sample(1, seed=0))  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ def fresh(model: Index, seed: int = 0, task: UniformSearch = TASK) -> IndexNetwo
 
 def written(downwards: bool = False) -> IndexNetwork:
     """It sorts by the first coordinate and always looks at place 2 and then at place 5."""
-    network = fresh(Index(lookups=2, layers=0, heads=1, width=2, hidden=1)).double()
+    network = fresh(Index(lookups=2, layers=0, width=2, hidden=1)).double()
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.zero_()
@@ -66,7 +66,7 @@ def test_a_search_lands_where_the_algorithm_says():
 
 
 def test_slots_are_numbered_behind_the_points():
-    network = fresh(Index(lookups=2, slots=2, layers=0, heads=1, width=4, hidden=4))
+    network = fresh(Index(lookups=2, slots=2, layers=0, width=4, hidden=4))
     with torch.no_grad():
         network.blocks[0].get_parameter("last.bias")[9] = 100.0
     prompts = TASK.sample(20, seed=0)
@@ -89,9 +89,9 @@ def test_equal_points_may_change_places():
 @functools.cache
 def trained(steps: int) -> tuple[IndexNetwork, IndexNetwork]:
     """Two indexes trained side by side: the answer is any point looked up, on one core in half a minute."""
-    model = Index(lookups=3, layers=2, heads=2, width=32, hidden=64, shared=True, answer="any")
+    model = Index(lookups=3, layers=2, width=32, hidden=64, answer="any")
     settings = Settings(steps=steps, batch=64, curriculum=None)
-    population = Population(model, [Member(TASK, seed, 3e-3) for seed in SEEDS], settings, torch.device("cpu"))
+    population = Population.of(model, [Member(TASK, seed, 3e-3) for seed in SEEDS], settings, torch.device("cpu"))
     for _ in range(steps):
         population.step()
     weights, networks = population.layout.full(population.state.parameters), []
@@ -105,7 +105,7 @@ def test_an_index_learns_to_sort_and_to_search():
     """From a fresh network that sorts nothing to one that beats binary search at every look-up."""
     prompts = TASK.sample(500, seed=11)
     binary = found(ag.algorithms.BinarySearch(3).trace(prompts)).double().mean((1, 2))
-    model = Index(lookups=3, layers=2, heads=2, width=32, hidden=64, shared=True, answer="any")
+    model = Index(lookups=3, layers=2, width=32, hidden=64, answer="any")
     for seed, network in zip(SEEDS, trained(200), strict=True):
         untrained = model.build(TASK.inputs, TASK.outputs, TASK.length, stream("weights", seed))
         before = in_place(order(untrained, TASK, prompts), prompts).double().mean()

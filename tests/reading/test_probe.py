@@ -10,9 +10,9 @@ from transformers import GPT2Config, GPT2Model
 import algoscope as ag
 from algoscope.controls import Planted
 from algoscope.models import Transformer
-from algoscope.reading import Moments, fit, induced_weights, open_model
+from algoscope.reading import LinearProbe, Moments, fit, induced_weights, open_model
 from algoscope.reading.moments import solve
-from algoscope.reading.probe import fitting_prompts
+from algoscope.reading.probe import chunks, fitting_prompts
 
 TASK = ag.tasks.LinearRegression(dim=3, examples=8)
 OTHER = ag.tasks.LinearRegression(dim=4, examples=8)
@@ -90,7 +90,7 @@ def test_read_outs_are_at_least_as_good_as_trained_ones():
 
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_an_exact_planted_step_is_read_up_to_its_scale(step):
-    planted = Planted(TASK, ag.algorithms.Newton([step]), width=8)
+    planted = Planted(ag.algorithms.Newton([step]), TASK, reader=LinearProbe(8))
     prompts = TASK.sample(300, seed=0)
     read = ag.probe(planted, TASK, prompts, fit_on=2000).values[0]
     exact = ag.algorithms.Newton([step]).trace(prompts).values[0]
@@ -109,9 +109,13 @@ def test_columns_of_several_coordinates_are_calibrated_as_scikit_learn_does(at):
     states, prompts = open_model(network, task), fitting_prompts(task, 400, seed=1)
     steps = ag.algorithms.OnFeatures(ag.algorithms.GradientDescent(3, rate=0.05), task).trace(prompts).values
     kept = torch.arange(task.positions) == at if at is not None else torch.arange(task.positions) > 0
-    reading = fit(states, prompts, steps.movedim(0, 2), kept)
+
+    def in_chunks(size: int):
+        yield from zip(chunks(prompts, size), steps.movedim(0, 2).split(size), strict=True)
+
+    reading = fit(states, prompts, in_chunks, kept)
     calibrations = reading.calibrations()
-    mixed = reading.mixtures(steps.movedim(0, 2), calibrations)
+    mixed = reading.mixtures(calibrations)(steps.movedim(0, 2))
     for read, calibrate, mixture in zip(reading.trace(prompts).values, calibrations, mixed, strict=True):
         wanted, features = read[:, kept].flatten(0, 1).numpy(), []
         for step, ours in zip(steps, calibrate(steps), strict=True):
@@ -175,7 +179,7 @@ def test_all_stages_are_read_alike_unless_asked():
 
 
 def test_induced_weights_are_those_of_a_linear_model():
-    planted = Planted(TASK, ag.algorithms.OrdinaryLeastSquares(), width=1)
+    planted = Planted(ag.algorithms.OrdinaryLeastSquares(), TASK, reader=LinearProbe(1))
     reading = fit(open_model(planted, TASK), fitting_prompts(TASK, 400, seed=1))
     prompts = TASK.sample(6, seed=0)
     found = induced_weights(reading, prompts, (3, 8))
@@ -210,7 +214,7 @@ def test_a_module_in_training_is_read_as_in_evaluation_and_left_as_it_was():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ag.probe(Wrapped(), TASK, TASK.sample(3, seed=0)), "stages must name the submodules to read, among: "),
+        (lambda: ag.probe(nn.Bilinear(2, 2, 2), TASK, TASK.sample(3, seed=0)), "stages must name the submodules"),
         (lambda: ag.probe(Wrapped(), TASK, TASK.sample(3, seed=0), stages=["head"]), "it has none called"),
         (lambda: ag.probe(built(Transformer(1, 1, 4)), TASK, OTHER.sample(3, 0)), "of the task"),
         (lambda: ag.probe(built(Transformer(1, 1, 4)), OTHER, OTHER.sample(3, 0)), "cannot take the tokens"),

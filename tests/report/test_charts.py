@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from algoscope.report import charts, page
+from algoscope.report import charts, maps, page
 
 CELLS = [
     {"stage": i, "step": j, "similarity": 1 / (1 + abs(i - j)), "low": 0.0, "high": 1.0, "best": i == j, "tie": j <= i}
@@ -16,7 +16,7 @@ PATH = [{"stage": i, "best": 2**i, "low": 2**i, "high": 2**i + 1, "law": 2.0**i 
 
 @pytest.fixture
 def chart():
-    return charts.similarity_map(CELLS, "layer", "step", "Similarity")
+    return maps.similarity_map(CELLS, "layer", "step", "Similarity")
 
 
 def test_every_format_is_written(chart, tmp_path):
@@ -47,7 +47,7 @@ def test_the_page_loads_nothing_from_elsewhere(chart, tmp_path):
 
 def test_a_matrix_is_drawn_entry_by_entry(tmp_path):
     entries = [{"row": i, "column": j, "value": float(i - j)} for i in (1, 2) for j in (1, 2, 3)]
-    (file,) = charts.save(charts.matrix(entries, "W", "weight", largest=1.0), tmp_path / "matrix", ["svg"])
+    (file,) = charts.save(maps.matrix(entries, "W", "weight", largest=1.0), tmp_path / "matrix", ["svg"])
     cells = re.findall(r'aria-label="[^"]*weight: [^"]*"', file.read_text())
     assert len(cells) == len(entries)
 

@@ -4,13 +4,15 @@ import battery
 import pytest
 
 import algoscope as ag
+from algoscope import testing
 
 EVERY = [*battery.TASKS, *battery.SEARCHES, *battery.STREAMS]
 
 
 @pytest.mark.parametrize("task", EVERY, ids=str)
 def test_battery(task):
-    battery.check_task(task)
+    testing.check_task(task)
+    battery.check_wrong_numbers(task)
 
 
 def test_every_task_is_in_the_battery():

@@ -90,25 +90,42 @@ class LabelPropagation(Algorithm):
 
 
 @dataclass(frozen=True)
+class Components(Algorithm):
+    """The solution: R_ij = 1 where i and j are in the same component. One stage, labeled 0."""
+
+    family = "graphs"
+
+    @property
+    def closed_form(self) -> bool:
+        return True
+
+    def trace(self, prompts: Prompts) -> Trace:
+        edges = adjacency(prompts)
+        return told(self.name, prompts, [0], [reachability.connected(edges)], edges)
+
+
+@dataclass(frozen=True)
 class Degree(Algorithm):
     """Who has many neighbors is in the large component: i and j are connected if d_i·d_j ≥ threshold, or A_ij = 1.
 
     The heuristic of Ye et al. 2026: where W_l = B ⊗ J, scores are products of degrees, whichever component the nodes
-    are in. d_i counts the neighbors without i itself. One stage, labeled 0; it never converges.
+    are in. d_i counts the neighbors without i itself. Stages are thresholds; it never converges.
     """
 
-    threshold: float = 1.0
+    thresholds: tuple[int, ...] = (1, 2, 3, 4, 6, 9)
 
     family = "graphs"
+    stage_fields = ("thresholds",)
 
     def __post_init__(self) -> None:
-        arguments.number("threshold", self.threshold)
+        arguments.steps(self.thresholds)
 
     def trace(self, prompts: Prompts) -> Trace:
         edges = adjacency(prompts)
         degrees = edges.sum(-1) - 1
-        likely = degrees[:, :, None] * degrees[:, None] >= self.threshold
-        return told(self.name, prompts, [0], [edges | likely], edges, "a heuristic: it does not converge")
+        products = degrees[:, :, None] * degrees[:, None]
+        found = [edges | (products >= threshold) for threshold in self.thresholds]
+        return told(self.name, prompts, self.thresholds, found, edges, "a heuristic: it does not converge")
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ class ConjugateGradients(Algorithm):
     orthogonal to all earlier ones again. `ridge` ρ runs on S + ρI. Several targets are several runs.
     """
 
+    aliases = ("cg",)
+
     steps: arguments.Steps
     ridge: float = 0.0
 

@@ -17,6 +17,12 @@ class OrdinaryLeastSquares(Algorithm):
     Gauss 1809; the pseudo-inverse S⁺ is Moore's (1920) and Penrose's (1955).
     """
 
+    aliases = ("ols", "least-squares")
+
+    @property
+    def closed_form(self) -> bool:
+        return True
+
     def trace(self, prompts: Prompts) -> Trace:
         problem = LeastSquares.of(prompts)
         return problem.trace(self.name, [0], [problem.solution])
@@ -35,6 +41,10 @@ class Ridge(Algorithm):
     def __post_init__(self) -> None:
         if self.ridge is not None:
             arguments.number("ridge", self.ridge)
+
+    @property
+    def closed_form(self) -> bool:
+        return True
 
     def trace(self, prompts: Prompts) -> Trace:
         problem = LeastSquares.of(prompts, prompts.noise**2 if self.ridge is None else self.ridge)

@@ -44,6 +44,10 @@ class OnFeatures(Algorithm):
     def name(self) -> str:
         return f"{self.algorithm.name} on {self.called}"
 
+    @property
+    def closed_form(self) -> bool:
+        return self.algorithm.closed_form
+
     def trace(self, prompts: Prompts) -> Trace:
         if prompts.dim != getattr(self.task, "dim", prompts.dim):
             raise ValueError(f"prompts must be of the task {type(self.task).__name__}, got ones of dim {prompts.dim}")

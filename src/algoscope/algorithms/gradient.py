@@ -49,6 +49,8 @@ class GradientDescent(Algorithm):
     ("uniform/sqrt(dim)", which the published heat maps of Fu et al. fit). `ridge` ρ descends on S + ρI.
     """
 
+    aliases = ("gd",)
+
     steps: arguments.Steps
     rate: PlainRate = 0.01
     start: Literal["zero", "uniform", "uniform/sqrt(dim)"] = "zero"
@@ -87,6 +89,8 @@ class PreconditionedGradientDescent(Algorithm):
     (Jacobi). `rate` is η, or "best" for the best constant rate of each prefix in the new coordinates.
     """
 
+    aliases = ("preconditioned-gd",)
+
     steps: arguments.Steps
     preconditioner: Literal["diagonal"] | Sequence[Sequence[float]] | Tensor = "diagonal"
     rate: Rate = "best"
@@ -124,6 +128,8 @@ class GradientDescentPlusPlus(Algorithm):
     `rate` (η) and `transform` (γ) holds for all prompts and steps. "best" takes them from the current spectrum with
     ends m and M: η = 2/(M + m), and γ = 1/(M + √(Mm) + m), which maps both ends to the same value.
     """
+
+    aliases = ("gd++",)
 
     steps: arguments.Steps
     rate: Rate = "best"

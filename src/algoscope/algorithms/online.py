@@ -20,6 +20,8 @@ class OnlineGradientDescent(Algorithm):
     0: at position t it has made t steps.
     """
 
+    aliases = ("online-gd", "kaczmarz")
+
     rate: Literal["1/norm"] | float = "1/norm"
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from algoscope import arguments as checks
 from algoscope.cli.options import parse_and_call
 from algoscope.randomness import stream
 from algoscope.training import LAPTOP, PAPER, Member
-from algoscope.training.bench import measure, measure_usual
+from algoscope.training.bench import measure, measure_baseline
 
 
 def run(arguments: list[str]) -> None:
@@ -24,9 +24,9 @@ def main(
     seconds: float = 5.0,
     device: str | None = None,
 ) -> None:
-    """How many steps a second the usual loop makes with this network, and how many this one makes.
+    """How many steps a second a baseline loop makes with this network, and how many this one makes.
 
-    The usual loop: prompts from the host, the same network run eagerly in 32 bits, Adam, the loss fetched each time.
+    The baseline: prompts from the host, the same network run eagerly in 32 bits, Adam, the loss fetched each time.
 
     Args:
         size: Of the network and the task; auto is paper on a GPU and laptop on a CPU.
@@ -43,15 +43,15 @@ def main(
         checks.integer("members", count, 1, 10_000)
     network = model.build(task.inputs, task.outputs, task.length, stream("weights", 0))
     console, table = Console(), Table(title=f"{model.layers} layers of width {model.width}, batch {settings.batch}")
-    for column in ("loop", "models", "model-steps/s", "times the usual", "compilation", "memory"):
+    for column in ("loop", "models", "model-steps/s", "speed-up", "compilation", "memory"):
         table.add_column(column, justify="right", no_wrap=True)
-    with console.status("the usual loop …") as status:
-        usual = measure_usual(task, network, settings.batch, chosen, seconds)
-        table.add_row("usual", "1", f"{usual.steps_per_s:.1f}", "1", "", "")
+    with console.status("the baseline loop …") as status:
+        baseline = measure_baseline(task, network, settings.batch, chosen, seconds)
+        table.add_row("baseline", "1", f"{baseline.steps_per_s:.1f}", "1", "", "")
         for count in members:
             status.update(f"{count} at once …")
             own = measure(model, [Member(task, seed) for seed in range(count)], settings, chosen, seconds)
-            ratio = own.model_steps_per_s / usual.steps_per_s
+            ratio = own.model_steps_per_s / baseline.steps_per_s
             cost = (f"{own.compile_s:.0f} s", f"{own.gib:.1f} GiB") if chosen.type == "cuda" else ("", "")
             table.add_row("algoscope", str(count), f"{own.model_steps_per_s:.1f}", f"{ratio:.2f}", *cost)
     console.print(table)

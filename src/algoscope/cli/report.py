@@ -79,7 +79,7 @@ def _run(path: Path, out: Path | None, figure: bool, algorithm: str | None, memb
     for file in saved:
         record = files.read_json(file, documents.VERDICT)
         if algorithm is not None:
-            choice("algorithm", algorithm, record["matches"]["errors"])
+            choice("algorithm", algorithm, record["matches"][record["measure"]])
         with files.blamed(file):
             text, made = page(record), figures(record, algorithm or leading(record)) if figure else {}
         with files.output_folder(folder):

@@ -1,25 +1,36 @@
 """How alike traces are: measures, similarity matrices with intervals and ties, rate laws. Knows traces only."""
 
+from algoscope.contracts import Measure
 from algoscope.matching.candidates import Candidate, candidates
-from algoscope.matching.compare import Match, compare, judge
-from algoscope.matching.lookups import found, nearest_so_far
-from algoscope.matching.measures import MEASURES, Measure
-from algoscope.matching.ranking import Standing, rank
-from algoscope.matching.rates import RateLaw, inseparable, rate_law
+from algoscope.matching.compare import MEASURES, Match, compare, judge, measure_of
+from algoscope.matching.lookups import WrongReads, found
+from algoscope.matching.measures import (
+    Agreement,
+    Decodability,
+    ErrorSimilarity,
+    PredictionDistance,
+    UnexplainedVariance,
+    WeightSimilarity,
+)
+from algoscope.matching.rates import RateLaw, rate_law
 
 __all__ = [
     "MEASURES",
+    "Agreement",
     "Candidate",
+    "Decodability",
+    "ErrorSimilarity",
     "Match",
     "Measure",
+    "PredictionDistance",
     "RateLaw",
-    "Standing",
+    "UnexplainedVariance",
+    "WeightSimilarity",
+    "WrongReads",
     "candidates",
     "compare",
     "found",
-    "inseparable",
     "judge",
-    "nearest_so_far",
-    "rank",
+    "measure_of",
     "rate_law",
 ]

@@ -7,8 +7,6 @@ import torch
 
 from algoscope.matching.bootstrap import interval, larger_than_zero, resampling
 from algoscope.matching.compare import Match
-from algoscope.matching.measures import SCALES
-from algoscope.matching.ranking import common
 from algoscope.trace import Stage
 
 
@@ -21,6 +19,7 @@ class Candidate:
     similarity: float
     low: float
     high: float
+    null: float  # similarity of its null
 
 
 def candidates(
@@ -28,12 +27,15 @@ def candidates(
 ) -> list[Candidate]:
     """The steps of all algorithms that a stage may be, closest first; none where nothing beats the null.
 
+    Where each step has a null of its own, one that is no closer than that is left out, however close it is: a step that
+    is nearly the same on all prompts is close to whatever is common.
+
     `matches` holds comparisons of the same trace, by algorithm. All steps of all algorithms are judged together, so
     that the more there are to choose from, the more a difference must show: the set holds the closest step with the
     given confidence, that of the matches if it is not stated.
     """
     reference = common(matches, stage)
-    i, sign, scale = reference.stages.index(stage), reference.sign, SCALES[reference.measure]
+    i, sign, scale = reference.stages.index(stage), reference.sign, reference.scale
     confidence = reference.confidence if confidence is None else confidence
     labels = [(name, step) for name, match in matches.items() for step in match.steps]
     values = torch.cat([match.per_sequence[:, i] for match in matches.values()], dim=1)
@@ -43,16 +45,41 @@ def candidates(
     labels = [label for label, kept in zip(labels, usable.tolist(), strict=True) if kept]
     closeness = sign * values[:, usable]
     draws = resampling(closeness.shape[0], resamples or reference.resamples, reference.seed)
-    ahead = closeness - sign * reference.null_per_sequence[:, i, None]
+    nulls = [match.null_per_sequence[:, i].expand(-1, len(match.steps)) for match in matches.values()]
+    null = torch.cat(nulls, dim=1)[:, usable]
+    ahead = closeness - sign * null
     if not bool(larger_than_zero(ahead, draws, confidence, scale.resolution).any()):
         return []
-    means = closeness.mean(0)
-    behind = closeness[:, int(means.argmax()), None] - closeness
-    tied = (~larger_than_zero(behind, draws, confidence, scale.resolution)).nonzero()[:, 0]
+    means, close = closeness.mean(0), ahead.mean(0) > scale.resolution
+    behind = closeness[:, int(torch.where(close, means, -torch.inf).argmax()), None] - closeness
+    tied = (close & ~larger_than_zero(behind, draws, confidence, scale.resolution)).nonzero()[:, 0]
     tied = tied[means[tied].argsort(descending=True, stable=True)]
     low, high = (end.clamp(*scale.range) for end in interval(sign * closeness[:, tied], draws, confidence))
-    numbers = zip(tied.tolist(), low.tolist(), high.tolist(), strict=True)
+    columns = (tied, low, high, null.mean(0)[tied])
     return [
-        Candidate(name=labels[k][0], step=labels[k][1], similarity=float(sign * means[k]), low=lower, high=upper)
-        for k, lower, upper in numbers
+        Candidate(*labels[k], similarity=float(sign * means[k]), low=lower, high=upper, null=null)
+        for k, lower, upper, null in zip(*(column.tolist() for column in columns), strict=True)
     ]
+
+
+def common(matches: Mapping[str, Match], stage: Stage) -> Match:
+    """Any of the matches, after a check that all compare the same trace in the same way."""
+    if not matches:
+        raise ValueError("matches must hold at least one comparison")
+    first, *others = matches.values()
+    same = ("a", "stages", "measure", "positions", "first")
+    for other in others:
+        differing = [field for field in same if getattr(first, field) != getattr(other, field)]
+        nulls = first.null_per_sequence, other.null_per_sequence
+        sizes = [null.shape[0] for null in nulls]
+        # One null for several steps depends on the prompts, the trace and the measure alone.
+        shared = nulls[0].shape[2] == nulls[1].shape[2] == 1 < max(len(first.steps), len(other.steps))
+        alike = not shared or "measure" in differing or torch.allclose(*nulls, rtol=0, atol=0, equal_nan=True)
+        if sizes[0] != sizes[1] or not alike:
+            differing.append("prompts")
+        if differing:
+            hint = "; pass the same measure to each compare" if "measure" in differing else ""
+            raise ValueError(f"matches must compare one trace in one way; they differ in {differing}{hint}")
+    if stage not in first.stages:
+        raise ValueError(f"stage must be one of {list(first.stages)}, got {stage!r}")
+    return first

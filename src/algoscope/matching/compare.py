@@ -8,13 +8,33 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from algoscope import arguments, tables
+from algoscope.contracts import Measure, Scale
 from algoscope.matching.bootstrap import interval, larger_than_zero, resampling
-from algoscope.matching.measures import MEASURES, SCALES, Measure, Scale, errors_vanish
+from algoscope.matching.lookups import WrongReads
+from algoscope.matching.measures import (
+    Agreement,
+    ErrorSimilarity,
+    PredictionDistance,
+    UnexplainedVariance,
+    WeightSimilarity,
+    errors_vanish,
+)
 from algoscope.trace import Prompts, Stage, Trace
 
 Positions: TypeAlias = str | int
 VIEWS = ("all", "t<dim", "t>=dim")
 HIGHEST = 0.999  # confidence
+MEASURES: dict[str, Measure] = {  # by the names that stand for them
+    measure.name: measure
+    for measure in (
+        ErrorSimilarity(),
+        WeightSimilarity(),
+        PredictionDistance(),
+        Agreement(),
+        WrongReads(),
+        UnexplainedVariance(),
+    )
+}
 CELLS = 500  # that are resampled at once: as fast as many more, and of bounded memory
 
 
@@ -24,17 +44,18 @@ class Match:
 
     `similarity`, `low` and `high` are [stage of a, stage of b]: the mean over the sequences and its interval by
     bootstrap-t (NaN where a stage has no finite or no directed residual). `best[i]` is the label of b's stage that is
-    closest to a's i-th (None where nothing could be measured), `ties[i]` all labels that cannot be told from it, and
-    `none[i]` is true where no stage of b beats the null. `measure` says what was measured; for "distance" smaller is
-    closer. `per_sequence` holds the values behind the means; at a single position they are influences on the cosine
-    over the batch, and the interval is good to first order only: below about 100 prompts it covers less than it says.
+    closest to a's i-th (None where nothing could be measured), `ties[i]` all labels that are tied with it, and
+    `none[i]` is true where no stage of b beats its null; `null[i]` is the closest null. `scale` says what was measured;
+    of a distance smaller is closer. `per_sequence` holds the values behind the means; at a single position
+    they are influences on the cosine over the batch, and the interval is good to first order only: below about 100
+    prompts it covers less than it says.
     """
 
     a: str
     b: str
     stages: tuple[Stage, ...]
     steps: tuple[Stage, ...]
-    measure: str
+    scale: Scale
     positions: Positions
     first: int
     similarity: Float[Tensor, "a b"]
@@ -45,15 +66,20 @@ class Match:
     none: tuple[bool, ...]
     null: Float[Tensor, "a"]
     per_sequence: Float[Tensor, "batch a b"]
-    null_per_sequence: Float[Tensor, "batch a"]
+    null_per_sequence: Float[Tensor, "batch a nulls"]
     confidence: float
     resamples: int
     seed: int
 
     @property
+    def measure(self) -> str:
+        """The name of what was measured."""
+        return self.scale.name
+
+    @property
     def sign(self) -> int:
         """+1 where a larger value means closer, −1 where a smaller one does."""
-        return 1 if SCALES[self.measure].larger_is_closer else -1
+        return 1 if self.scale.larger_is_closer else -1
 
     def __repr__(self) -> str:
         shape = f"{len(self.stages)} stages of {self.a} x {len(self.steps)} of {self.b}"
@@ -94,7 +120,7 @@ class Match:
 def compare(
     a: Trace,
     b: Trace,
-    measure: str | None = None,
+    measure: str | Measure | None = None,
     positions: Positions = "all",
     first: int = 1,
     confidence: float = 0.95,
@@ -103,33 +129,37 @@ def compare(
 ) -> Match:
     """Compares every stage of `a` with every stage of `b`.
 
-    `measure` is "errors" (cosine of residuals), "weights", "distance" or "agreement"; None is "errors", and "distance"
-    where residuals vanish within the view, since rounding has no direction. `positions` is "all", "t<dim", "t>=dim" or
+    `measure` is one of your own or a name: "errors" (cosine of residuals), "weights", "distance", "unexplained
+    variance", "agreement" (of labels) or "wrong reads" (of look-ups). None is "errors", and "distance" where residuals
+    vanish within the view, since rounding has no direction. `positions` is "all", "t<dim", "t>=dim" or
     one position t; `first` leaves out positions before it (0 reproduces published numbers that kept t = 0).
     """
     _check(a, b, confidence, resamples, seed)
     at = positions_at(a.prompts, positions, first)
     chosen = _measure(measure, a, b, at)
     values = chosen.per_sequence(a, b, at)
-    null = chosen.per_sequence(a, chosen.null(b), at)[..., 0]
-    return judge((a.name, b.name), (a.stages, b.stages), chosen.name, values, null, positions, first, confidence,
+    null = chosen.per_sequence(a, chosen.null(b), at)
+    return judge((a.name, b.name), (a.stages, b.stages), chosen, values, null, positions, first, confidence,
                  resamples, seed)  # fmt: skip
 
 
 def judge(
     names: tuple[str, str],
     stages: tuple[tuple[Stage, ...], tuple[Stage, ...]],
-    measure: str,
+    scale: Scale,
     values: Float[Tensor, "batch a b"],
-    null: Float[Tensor, "batch a"],
+    null: Float[Tensor, "batch a nulls"],
     positions: Positions = "all",
     first: int = 1,
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Match:
-    """Intervals, best stages, ties and `none`, from one value a sequence for each pair of stages."""
-    draws, scale = resampling(values.shape[0], resamples, seed), SCALES[measure]
+    """Intervals, best stages, ties and `none`, from one value a sequence for each pair of stages.
+
+    There is one null for all stages of b, or one for each.
+    """
+    draws = resampling(values.shape[0], resamples, seed)
     blocks = torch.arange(values.shape[1]).split(max(CELLS // max(values.shape[2], 1), 1))
     parts = [_rows(values[:, block], null[:, block], draws, scale, confidence) for block in blocks]
     best, ties, none = ([row for part in parts for row in getattr(part, name)] for name in ("best", "ties", "none"))
@@ -138,7 +168,7 @@ def judge(
         b=names[1],
         stages=stages[0],
         steps=stages[1],
-        measure=measure,
+        scale=scale,
         positions=positions,
         first=first,
         similarity=values.mean(0),
@@ -147,7 +177,7 @@ def judge(
         best=tuple(None if place is None else stages[1][place] for place in best),
         ties=tuple(tuple(stages[1][j] for j in row) for row in ties),
         none=tuple(none),
-        null=null.mean(0),
+        null=(null.mean(0).amax(-1) if scale.larger_is_closer else null.mean(0).amin(-1)),
         per_sequence=values,
         null_per_sequence=null,
         confidence=confidence,
@@ -186,7 +216,7 @@ class _Rows(NamedTuple):
 
 def _rows(
     values: Float[Tensor, "batch a b"],
-    null: Float[Tensor, "batch a"],
+    null: Float[Tensor, "batch a nulls"],
     draws: Float[Tensor, "resamples batch"],
     measure: Scale,
     confidence: float,
@@ -199,7 +229,7 @@ def _rows(
     closeness = torch.where(usable, sign * values, 0.0)
     best = torch.where(usable, closeness.mean(0), -torch.inf).argmax(-1)
     behind = closeness.gather(-1, best[None, :, None].expand(len(values), -1, 1)) - closeness
-    ahead = closeness - sign * null[..., None]
+    ahead = closeness - sign * null
     worse, beats = (
         larger_than_zero(torch.where(usable, part, 0.0), draws, confidence, measure.resolution)
         for part in (behind, ahead)
@@ -215,11 +245,18 @@ def _rows(
     )
 
 
-def _measure(name: str | None, a: Trace, b: Trace, at: Tensor) -> Measure:
-    if name is None:
+def _measure(chosen: str | Measure | None, a: Trace, b: Trace, at: Tensor) -> Measure:
+    if chosen is None:
         return MEASURES["distance" if errors_vanish(a, at) or errors_vanish(b, at) else "errors"]
-    arguments.choice("measure", name, MEASURES)
-    return MEASURES[name]
+    return measure_of(chosen)
+
+
+def measure_of(chosen: str | Measure) -> Measure:
+    """A measure, or that which a name stands for."""
+    if isinstance(chosen, Measure):
+        return chosen
+    arguments.choice("measure", chosen, MEASURES, otherwise="a Measure")
+    return MEASURES[chosen]
 
 
 def confidence_between_0_and_1(confidence: float) -> None:

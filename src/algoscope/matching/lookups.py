@@ -1,4 +1,7 @@
-"""What traces of look-ups have found: the nearest point read so far, and whether it is the right one."""
+"""Traces of look-ups: which have found the nearest point, and how alike the reads of two searches are.
+
+That two searches both read the right point says nothing about how they search. So the wrong reads decide.
+"""
 
 from dataclasses import replace
 
@@ -6,7 +9,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from algoscope.matching.measures import HALF, Agreement, shared_labels
 from algoscope.trace import Trace
+
+FEWEST_WRONG = 0.05  # of the reads of a look-up: with fewer it says nothing about the search
 
 
 def distances(trace: Trace) -> Float[Tensor, "stages batch queries"]:
@@ -20,15 +26,43 @@ def distances(trace: Trace) -> Float[Tensor, "stages batch queries"]:
     return torch.where(read < count, (points - x[:, count:]).square().sum(-1), torch.inf)
 
 
-def nearest_so_far(trace: Trace) -> Trace:
-    """After each look-up, the nearest of the points read; the first slot read, where no point was."""
-    closest = distances(trace).cummin(0)
-    values = trace.values.gather(0, closest.indices.to(trace.values.device))
-    return replace(trace, name=f"nearest so far of {trace.name}", values=values)
-
-
 def found(trace: Trace) -> Bool[Tensor, "stages batch queries"]:
     """Whether the nearest neighbor has been read by each look-up; any of several that are equally near counts."""
     closest, x = distances(trace).cummin(0).values, trace.prompts.x.double()
     target = x.gather(1, trace.prompts.y.long()[..., None].expand(-1, -1, x.shape[2]))
     return closest <= (target - x[:, trace.prompts.before :]).square().sum(-1)
+
+
+def of_points(trace: Trace) -> Trace:
+    """The look-ups that read points, those that read slots behind them: a search has its first point first."""
+    slots = trace.values >= trace.prompts.before
+    return replace(trace, values=trace.values.gather(0, slots.byte().argsort(dim=0, stable=True)))
+
+
+class WrongReads(Agreement):
+    """Share of equal reads among those by which a look-up has not found the nearest point."""
+
+    name = "wrong reads"
+
+    def least(self, null: float) -> float:
+        """A look-up is a search's where it reads the same point more often than not."""
+        return HALF
+
+    def counted(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages batch points"]:
+        return ~found(trace).cpu() & at
+
+    def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
+        counted, reads = self.counted(a, at), a.values.cpu()
+        same = [[((one == other) & mask).double().sum(-1) for other in b.values.cpu()]
+                for one, mask in zip(reads, counted, strict=True)]  # fmt: skip
+        return shared_labels(
+            torch.stack([torch.stack(row, -1) for row in same], 1), counted.double().sum(-1).mT[..., None]
+        )
+
+    def mixed(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages batch points"]:
+        """All reads before which the nearest point was not found: whether a read is wrong depends on itself."""
+        read = found(trace).cpu()
+        return ~torch.cat([torch.zeros_like(read[:1]), read[:-1]]) & at
+
+    def informative(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages"]:
+        return self.counted(trace, at)[..., at].double().mean((1, 2)) >= FEWEST_WRONG

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from algoscope.contracts import Measure, Scale
 from algoscope.trace import Trace
 
 SEQUENCES = 128  # whose weights are compared at once: bounds the memory
+HALF = 0.5  # of what a null leaves: a stage is a step where it explains more than it leaves open
 VANISHED = 1e-9  # a residual this small, relative to the target, is rounding: it has a size but no direction
 
 
@@ -79,25 +80,76 @@ class PredictionDistance(Measure):
         return _zeros(like)
 
 
+class UnexplainedVariance(Measure):
+    """Share of the variance of a stage that a step leaves unexplained: 1 − R², after one factor and a shift a position.
+
+    For targets whose mean depends on the position, as counts along a stream: what every stream has in common at a
+    position says nothing about the algorithm.
+    """
+
+    name = "unexplained variance"
+    larger_is_closer = False
+    range = (0.0, float("inf"))
+
+    def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
+        ca, cb = (centered_by_position(trace.values, at) for trace in (a, b))
+        products = torch.einsum("ibm,jbm->bij", ca, cb)
+        power_a, power_b = (part.square().sum(-1).mT for part in (ca, cb))  # [batch, stages]
+        factors = products.sum(0) / power_b.sum(0).clamp(min=1e-300)
+        off = power_a[:, :, None] - 2 * factors * products + factors.square() * power_b[:, None]
+        return off / power_a.mean(0).clamp(min=1e-300)[:, None]
+
+    def null(self, like: Trace) -> Trace:
+        return _zeros(like)
+
+
 class Agreement(Measure):
-    """Share of equal values, for traces of discrete things. The null always says the most common target."""
+    """Share of equal labels. The null of a step is what it says of another prompt: labels that are common, or always
+    the same at some position, are no sign of an algorithm.
+    """
 
     name = "agreement"
     range = (0.0, 1.0)
+
+    def least(self, null: float) -> float:
+        return null + HALF * (1 - null)
+
+    def counted(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages batch points *target"]:
+        """Which answers of each stage count; by default all at these positions."""
+        kept = at.reshape(-1, *[1] * (trace.values.ndim - 3))
+        return kept.expand(trace.values.shape)
+
+    def mixed(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages batch points *target"]:
+        """Which answers count where steps are mixed: those that count, unless that depends on what the answer is."""
+        return self.counted(trace, at)
 
     def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
         va, vb = (trace.values[:, :, at.to(trace.values.device)].flatten(2).movedim(0, 1).cpu() for trace in (a, b))
         return torch.stack([(va[:, i, None] == vb).double().mean(-1) for i in range(len(a))], dim=1)
 
     def null(self, like: Trace) -> Trace:
-        common = like.prompts.y.flatten().mode().values
-        return replace(_zeros(like), values=common.to(like.values.dtype).expand(1, *like.prompts.y.shape))
+        others = like.values.roll(max(like.prompts.batch // 2, 1), 1)
+        return replace(like, name="of another prompt", values=others, weights=None, converged=None)
 
 
-MEASURES: dict[str, Measure] = {
-    measure.name: measure for measure in (ErrorSimilarity(), WeightSimilarity(), PredictionDistance(), Agreement())
-}
-SCALES: dict[str, Scale] = {**MEASURES, Decodability.name: Decodability()}
+def shared_labels(
+    same: Float[Tensor, "batch *cells"], counted: Float[Tensor, "batch *#cells"]
+) -> Float[Tensor, "batch *cells"]:
+    """A value a sequence whose mean is the share of the counted labels that are the same, over all sequences.
+
+    Sequences differ in how many of their labels count: each value is the sequence's influence on the share, so that
+    the spread of the values is that of the share.
+    """
+    share = same.sum(0) / counted.sum(0).clamp(min=1)
+    return share + (same - share * counted) / counted.mean(0).clamp(min=1 / len(counted))
+
+
+def centered_by_position(
+    values: Shaped[Tensor, "stages batch points *target"], at: Bool[Tensor, "positions"]
+) -> Float[Tensor, "stages batch coordinates"]:
+    """Without what all sequences have in common at a position."""
+    kept = values.double().cpu()[:, :, at]
+    return (kept - kept.mean(1, keepdim=True)).flatten(2)
 
 
 def errors_vanish(trace: Trace, at: Bool[Tensor, "positions"]) -> bool:

@@ -137,7 +137,8 @@ def _comparable(match: Match, rows: list[int], j: int) -> bool:
     A step that predicts nothing yet, as gradient descent's first, is far from all others, however small a step is: a
     smooth curve through it and them would rise above them all in between.
     """
-    values, null = match.per_sequence[:, rows, j], match.null_per_sequence[:, rows]
+    nulls = match.null_per_sequence[:, rows]
+    values, null = match.per_sequence[:, rows, j], nulls[..., min(j, nulls.shape[2] - 1)]
     return bool(values.isfinite().all()) and not torch.allclose(values, null, rtol=0.0, atol=1e-9)
 
 
@@ -148,20 +149,6 @@ def _thinned(columns: list[tuple[int, int]]) -> list[tuple[int, int]]:
     places = torch.log1p(torch.tensor([step for step, _ in columns], dtype=torch.float64))
     wanted = torch.linspace(float(places[0]), float(places[-1]), MOST, dtype=torch.float64)
     return [columns[i] for i in sorted(set((places[None] - wanted[:, None]).abs().argmin(1).tolist()))]
-
-
-def inseparable(laws: Mapping[str, RateLaw]) -> list[tuple[str, ...]]:
-    """Groups of algorithms whose matching steps follow the same law: the rate alone cannot separate them.
-
-    Newton and conjugate gradients, for instance, both grow linearly at first. An undecided law may be any of the
-    others.
-    """
-    groups = []
-    for law in ("constant", "linear", "exponential"):
-        names = tuple(name for name, found in laws.items() if found.law in (law, "undecided"))
-        if len(names) > 1 and any(laws[name].law == law for name in names):
-            groups.append(names)
-    return groups
 
 
 def _decide(search: "_Search", confidence: float, used: tuple) -> RateLaw:

@@ -1,28 +1,36 @@
-"""From a model to a trace: the states of its stages, read out linearly into the space of the targets."""
+"""From a model to numbers: linear probes, the logit lens, induced weights, what an index reads and a sketch counts."""
 
-from algoscope.reading.answers import ByDistance, accuracy_by_distance, decided, exact_match, lens
+from algoscope.contracts import States
+from algoscope.reading.answers import ByDistance, accuracy_by_distance, binarize, exact_match
 from algoscope.reading.channels import Channels, channels, equivariance
 from algoscope.reading.induced import InducedWeights, induced_weights
 from algoscope.reading.lookups import Landing, features, in_place, landing, lookups, order, slots
 from algoscope.reading.moments import LinearMap, Moments
+from algoscope.reading.patching import PatchEffect, patch
 from algoscope.reading.predict import predict
-from algoscope.reading.probe import Reading, fit, probe
-from algoscope.reading.states import States, open_model
-from algoscope.reading.subspace import Subspace, subspace
+from algoscope.reading.probe import FittedProbe, fit, probe
+from algoscope.reading.readers import CounterReader, LinearProbe, LogitLens, LookupReader, logit_lens
+from algoscope.reading.states import open_model
+from algoscope.reading.wrapped import Wrapped, wrap
 
 __all__ = [
     "ByDistance",
     "Channels",
+    "CounterReader",
+    "FittedProbe",
     "InducedWeights",
     "Landing",
     "LinearMap",
+    "LinearProbe",
+    "LogitLens",
+    "LookupReader",
     "Moments",
-    "Reading",
+    "PatchEffect",
     "States",
-    "Subspace",
+    "Wrapped",
     "accuracy_by_distance",
+    "binarize",
     "channels",
-    "decided",
     "equivariance",
     "exact_match",
     "features",
@@ -30,12 +38,13 @@ __all__ = [
     "in_place",
     "induced_weights",
     "landing",
-    "lens",
+    "logit_lens",
     "lookups",
     "open_model",
     "order",
+    "patch",
     "predict",
     "probe",
     "slots",
-    "subspace",
+    "wrap",
 ]

@@ -1,41 +1,18 @@
-"""What a network says about a graph: stage by stage, by distance, and as a whole."""
+"""Answers about graphs: by distance, and as a whole."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from algoscope import arguments, reachability
-from algoscope.models import Network
-from algoscope.reading.probe import check_prompts
-from algoscope.reading.states import open_model
-from algoscope.tasks import Task
-from algoscope.trace import Prompts, Trace
+from algoscope.trace import Trace
 
 
-def decided(trace: Trace, threshold: float = 0.5) -> Trace:
-    """Numbers become answers: 1 above the threshold, else 0. Of logits it is 0, of a read-out fitted to y one half."""
+def binarize(trace: Trace, threshold: float = 0.5) -> Trace:
+    """Labels of numbers: 1 above the threshold, else 0. Of logits it is 0, of a linear probe of y one half."""
     return replace(trace, values=(trace.values > threshold).double(), weights=None, converged=None)
-
-
-@torch.no_grad()
-def lens(network: Network, task: Task, prompts: Prompts, stages: Sequence[str] | None = None) -> Trace:
-    """What the network would answer after each of its stages: its own final norm and read-out, applied early."""
-    if not isinstance(network, Network):
-        raise ValueError(f"network must be one of algoscope.models, got {type(network).__name__}")
-    if task.answer != "chance":
-        raise ValueError(f"task must ask for chances, as Connectivity does, got {type(task).__name__}")
-    check_prompts(prompts, task)
-    states, dtype = open_model(network, task, stages), next(network.parameters()).dtype
-    read_out, known = network.get_submodule("read_out"), dict(network.named_modules())
-    norm = known.get("norm", nn.Identity())
-    values = []
-    for state in states.of(prompts).values():
-        logits = read_out(norm(state.to(states.device, dtype)))
-        values.append((logits.reshape(prompts.y.shape) > 0).double().cpu())
-    return Trace("the model", torch.stack(values), states.stages, prompts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
+from algoscope.contracts import Show
 from algoscope.randomness import stream
-from algoscope.reading.states import Show
 
 
 @dataclass(frozen=True, eq=False)

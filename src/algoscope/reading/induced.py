@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.reading.probe import Reading, chunks
+from algoscope.reading.probe import FittedProbe, chunks
 from algoscope.trace import Prompts, Trace
 
 
@@ -24,7 +24,9 @@ class InducedWeights:
     linearity: Float[Tensor, "stages batch asked"]
 
 
-def induced_weights(reading: Reading, prompts: Prompts, positions: tuple[int, ...], seed: int = 0) -> InducedWeights:
+def induced_weights(
+    reading: FittedProbe, prompts: Prompts, positions: tuple[int, ...], seed: int = 0
+) -> InducedWeights:
     """Replaces the query x at each position by many others, and fits the first target's answers.
 
     Two thirds of the queries are fitted (with a shift), the rest tells how linear the answers are.
@@ -59,7 +61,7 @@ def queries_for(dim: int) -> int:
 
 
 def _answers(
-    reading: Reading, prompts: Prompts, position: int, queries: Float[Tensor, "asked dim"]
+    reading: FittedProbe, prompts: Prompts, position: int, queries: Float[Tensor, "asked dim"]
 ) -> Float[Tensor, "stages batch asked"]:
     """What each stage predicts at a position, for each query in the place of its x."""
     x = prompts.x[:, None].repeat(1, len(queries), 1, 1)
@@ -67,7 +69,7 @@ def _answers(
     y = prompts.y[:, None].expand(-1, len(queries), *prompts.y.shape[1:])
     many = replace(prompts, x=x.flatten(0, 1), y=y.flatten(0, 1))
     parts = []
-    for chunk, _ in chunks(many):
+    for chunk in chunks(many):
         states = reading.states.of(chunk, position)
         read = [reading.maps[stage](states[stage][:, 0])[:, 0] for stage in reading.states.stages]
         parts.append(torch.stack(read))

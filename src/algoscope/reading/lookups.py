@@ -1,38 +1,29 @@
 """What an index has learned: the order in which it stores points, and where it looks for a query."""
 
-import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from algoscope import arguments
+from algoscope.contracts import Task
 from algoscope.models import Network
 from algoscope.models.index import IndexNetwork
-from algoscope.tasks import Task
 from algoscope.trace import Prompts, Trace
 
 SEQUENCES, PICTURES = 1024, 32  # sets at a time, also of pictures: bounds the memory
 
 
-def lookups(
-    model: Network,
-    task: Task,
-    prompts: Prompts,
-    name: str = "Index",
-    written: Float[Tensor, "batch slots inputs"] | None = None,
-) -> Trace:
+def lookups(model: Network, task: Task, prompts: Prompts, name: str = "Index") -> Trace:
     """The hard look-ups of an index: stage m is the number of the point that look-up m reads.
 
-    Extra slots follow the points: slot k has the number points + k. They hold what is `written`, if that is given, in
-    the place of what the network writes.
+    Extra slots follow the points: slot k has the number points + k.
     """
     network = _index(model)
     stages = [stage for stage in network.stages if stage.startswith("look-up")]
-    with _holding(network, prompts, written):
-        states = _states(network, task, prompts, stages)
+    states = _states(network, task, prompts, stages)
     reads = torch.stack([states[stage].argmax(-1) for stage in stages])
     return Trace(name, reads.double(), tuple(range(1, len(stages) + 1)), prompts)
 
@@ -119,36 +110,11 @@ def _index(model: Network) -> IndexNetwork:
     return model
 
 
-@contextlib.contextmanager
-def _holding(network: IndexNetwork, prompts: Prompts, written: Tensor | None) -> Iterator[None]:
-    """Slots hold what is written, batch by batch."""
-    if written is None:
-        yield
-        return
-    shape = (prompts.batch, network.model.slots, network.write.out_features if network.write else 0)
-    if network.write is None or written.shape != shape:
-        raise ValueError(f"written must be {list(shape)}, a vector for each slot of a set, got {list(written.shape)}")
-    parts = iter(written.split(_share(network)))
-
-    def instead(module: nn.Module, given: object, own: Tensor) -> Tensor:
-        return next(parts).to(own)
-
-    hook = network.write.register_forward_hook(instead)
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
-def _share(network: IndexNetwork) -> int:
-    return SEQUENCES if network.encoder is None else PICTURES
-
-
 @torch.no_grad()
 def _states(model: IndexNetwork, task: Task, prompts: Prompts, keep: Collection[str]) -> dict[str, Tensor]:
     if prompts.before != model.points:
         raise ValueError(f"prompts must give {model.points} points, as the model was built for, got {prompts.before}")
-    parameter, share = next(model.parameters()), _share(model)
+    parameter, share = next(model.parameters()), SEQUENCES if model.encoder is None else PICTURES
     parts = zip(prompts.x.split(share), prompts.y.split(share), strict=True)
     tokens = (task.encode(x, y).to(parameter.device, parameter.dtype) for x, y in parts)
     states = [model.run(part, keep)[1] for part in tokens]

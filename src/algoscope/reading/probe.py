@@ -1,6 +1,6 @@
-"""Read-outs: the best linear prediction of the targets, and of any other columns, from each stage of a model."""
+"""Linear probes: the best linear prediction of the targets, and of any other columns, from each stage of a model."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from algoscope import arguments
+from algoscope import arguments, contracts
+from algoscope.contracts import Show, States, Task
 from algoscope.reading.moments import LinearMap, Moments, solve
-from algoscope.reading.states import Show, States, open_model
-from algoscope.tasks import Task
+from algoscope.reading.states import open_model
 from algoscope.trace import Prompts, Trace
 
 CHUNK = 100  # prompts in flight at once
@@ -21,20 +21,8 @@ VARIES = 1e-12  # of a column's largest variance: directions with less are taken
 Columns = Float[Tensor, "batch points columns targets"]
 
 
-def nobody(_: int) -> None:
-    """Hears of prompts that are done, and says nothing."""
-
-
-@dataclass(frozen=True, eq=False)
-class Read:
-    """What was read on some prompts: the trace of the stages, and how well the columns are read.
-
-    The gain of a column on a sequence is what is left unread of its null minus what is left unread of the column,
-    relative to the column's variance: the mean gain is the held-out R² above the null's. NaN where a column is zero.
-    """
-
-    trace: Trace
-    gains: Float[Tensor, "batch stages columns"]
+def ignored(_: int) -> None:
+    """In place of a bar: progress that nothing shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +36,9 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What brings each column closest to the read-out of a stage, whose targets it has: column @ weights + shift.
+    """What brings each column closest to the probe of a stage, whose targets it has: column @ weights + shift.
 
-    Of a target with one coordinate it is a factor alone. A read-out of several also mixes and shifts them.
+    Of a target with one coordinate it is a factor alone. A probe of several also mixes and shifts them.
     `nothing` is the shift of a column that is zero throughout.
     """
 
@@ -70,7 +58,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class FittedProbe(contracts.Reading):
     """The states of a model, and for each stage a linear map to the targets, to columns, and to the columns' nulls.
 
     Columns are what else may be read: the steps of algorithms, each with as many coordinates as the target. The null of
@@ -85,30 +73,26 @@ class Reading:
     at: Bool[Tensor, "positions"]
 
     def trace(self, prompts: Prompts) -> Trace:
-        """What each stage predicts, on prompts that the read-outs should not have seen."""
-        return self.of_targets().read(prompts, None).trace
+        """What each stage predicts, on prompts that the probes should not have seen."""
+        probe = self.of_targets()
+        parts = [probe.read(chunk)[0] for chunk in chunks(prompts)]
+        return Trace("the model", torch.cat(parts, 1).reshape(-1, *prompts.y.shape), self.states.stages, prompts)
 
-    def read(self, prompts: Prompts, columns: Columns | None, done: Callable[[int], None] = nobody) -> Read:
-        """Targets and columns; `done` hears of each chunk."""
-        predicted, gained = [], []
-        for chunk, own in chunks(prompts, columns):
-            states, wanted = self.states.of(chunk), _wanted(chunk, own)
-            values, gains = [], []
-            for stage in self.states.stages:  # one at a time: many columns of many coordinates fill the memory
-                read = self.maps[stage](states[stage])
-                values.append(read[..., : self.targets].clone())
-                unread = self._by_column((read - wanted)[:, self.at]).square().sum((1, -1))
-                column, null = unread.chunk(2, dim=-1)
-                gains.append(null - column)
-            predicted.append(torch.stack(values, dim=1))
-            gained.append(torch.stack(gains, dim=1))
-            done(chunk.batch)
-        values = torch.cat(predicted).movedim(1, 0).reshape(-1, *prompts.y.shape)
-        trace, gains = Trace("the model", values, self.states.stages, prompts), torch.cat(gained)
-        if columns is not None:
-            power = columns[:, self.at].square().sum((1, 3)).mean(0)
-            gains = gains / torch.where(power > 0, power, torch.nan)
-        return Read(trace, gains)
+    def read(
+        self, prompts: Prompts, columns: Columns | None = None
+    ) -> tuple[Float[Tensor, "stages batch points targets"], Float[Tensor, "batch stages columns"]]:
+        """What each stage predicts, and of each column what is left unread of its null, minus what is left of itself,
+        in squares: above zero where the column can be read.
+        """
+        states, wanted = self.states.of(prompts), _wanted(prompts, columns)
+        values, gains = [], []
+        for stage in self.states.stages:  # one at a time: many columns of many coordinates fill the memory
+            read = self.maps[stage](states[stage])
+            values.append(read[..., : self.targets].clone())
+            unread = self._by_column((read - wanted)[:, self.at]).square().sum((1, -1))
+            column, null = unread.chunk(2, dim=-1)
+            gains.append(null - column)
+        return torch.stack(values), torch.stack(gains, dim=1)
 
     def calibrations(self) -> list[Calibration]:
         """Of the columns, for each stage."""
@@ -124,21 +108,24 @@ class Reading:
         return [Calibration(own[:, None, None], none, none[0]) for own in factors]
 
     def mixtures(
-        self, columns: Columns, calibrations: Sequence[Calibration]
-    ) -> Float[Tensor, "stages batch points targets"]:
-        """All columns together as close as they come to the read-outs: what of these is a mixture of known steps.
+        self, calibrations: Sequence[Calibration]
+    ) -> Callable[[Columns], Float[Tensor, "stages batch points targets"]]:
+        """All columns together as close as they come to the probes: what of these is a mixture of known steps.
 
         Each column is calibrated as if it were alone, and there is no further shift: a mixture may do no more to a
         column than is done to a single one.
         """
         if self.targets == 1:  # factors change no mixture, so the columns are the same for all stages
             train, validation = (self._explained_by_columns(part) for part in self.parts)
-            return _mixture(train, validation)(columns.movedim(2, 3)).movedim(3, 0)
+            mixture = _mixture(train, validation)
+            return lambda columns: mixture(columns.movedim(2, 3)).movedim(3, 0)
         found = []
         for stage, calibrate in zip(self.states.stages, calibrations, strict=True):
             train, validation = (self._explained_by_calibrated(part, stage, calibrate) for part in self.parts)
-            found.append(_mixture(train, validation)(calibrate(columns.movedim(2, 0)).movedim(0, 3))[..., 0])
-        return torch.stack(found)
+            found.append((calibrate, _mixture(train, validation)))
+        return lambda columns: torch.stack(
+            [mix(calibrate(columns.movedim(2, 0)).movedim(0, 3))[..., 0] for calibrate, mix in found]
+        )
 
     def _affine(self, stage: str, squares: Float[Tensor, "columns targets targets"]) -> Calibration:
         """By least squares about the means, on all prompts; directions in which a column never varies are left out."""
@@ -151,12 +138,12 @@ class Reading:
         return Calibration(weights, read - (means[:, None] @ weights)[:, 0], read)
 
     def _read_with_columns(self, sums: Moments, linear: LinearMap) -> Float[Tensor, "columns targets targets"]:
-        """Sums of products: the coordinates of each column, and of a read-out."""
+        """Sums of products: the coordinates of each column, and of a probe."""
         with_states = torch.einsum("wr,wcm->cmr", linear.weights, self._by_column(sums.products))
         return (with_states + self._by_column(sums.targets)[..., None] * linear.shift).chunk(2)[0]
 
     def _explained_by_calibrated(self, part: "Part", stage: str, calibrate: Calibration) -> Moments:
-        """Sums over a part, with the columns calibrated to a stage as features and its read-out as target."""
+        """Sums over a part, with the columns calibrated to a stage as features and its probe as target."""
         own, linear = part.stages[stage], self.maps[stage].of(self.targets)
         sums = Moments()
         for shown in part.shown:
@@ -170,7 +157,7 @@ class Reading:
         return sums
 
     def _explained_by_columns(self, part: "Part") -> Moments:
-        """Sums over a part, with the columns as features and the read-outs of the stages as targets, about zero."""
+        """Sums over a part, with the columns as features and the probes of the stages as targets, about zero."""
         sums, columns = Moments(), part.columns
         sums.rows, sums.features, sums.squares = columns.rows, torch.zeros_like(columns.features), columns.squares
         products, powers = [], []
@@ -183,7 +170,7 @@ class Reading:
         sums.targets = torch.zeros_like(sums.power)
         return sums
 
-    def of_targets(self) -> "Reading":
+    def of_targets(self) -> "FittedProbe":
         """Without the columns."""
         return replace(self, maps={stage: linear.of(self.targets) for stage, linear in self.maps.items()})
 
@@ -201,9 +188,9 @@ def probe(
     fit_on: int = 1000,
     norm: Literal["none", "each", "last"] = "none",
 ) -> Trace:
-    """The trace of a model: what the best linear read-out of each stage predicts.
+    """The trace of a model: what the best linear probe of each stage predicts.
 
-    The read-outs are ridge regressions in closed form, fitted to the targets of `fit_on` prompts that are drawn with
+    The probes are ridge regressions in closed form, fitted to the targets of `fit_on` prompts that are drawn with
     `seed` and never occur among those of `task.sample`. `stages` and `norm`: see `open_model`.
     """
     states = open_model(model, task, stages, norm)
@@ -212,7 +199,7 @@ def probe(
 
 
 def fitting_prompts(task: Task, fit_on: int, seed: int) -> Prompts:
-    """Prompts for read-outs, which no comparison sees."""
+    """Prompts for probes, which no comparison sees."""
     arguments.integer("fit_on", fit_on, FEWEST, 2**31)
     return task.sample(fit_on, seed, purpose="read-out")
 
@@ -220,24 +207,30 @@ def fitting_prompts(task: Task, fit_on: int, seed: int) -> Prompts:
 def fit(
     states: States,
     prompts: Prompts,
-    columns: Columns | None = None,
+    columns: Callable[[int], Iterable[tuple[Prompts, Columns | None]]] | None = None,
     at: Bool[Tensor, "positions"] | None = None,
-    done: Callable[[int], None] = nobody,
-) -> Reading:
-    """Read-outs of the targets and of the columns at some positions, by default all, in one pass over the prompts."""
+    done: Callable[[int], None] = ignored,
+) -> FittedProbe:
+    """Probes of the targets and of columns at some positions, by default all, in one pass over the prompts.
+
+    `columns` gives the prompts and their columns in chunks of a size.
+    """
     at = torch.ones(prompts.positions, dtype=torch.bool) if at is None else at
     train, validation = (Part({stage: Moments() for stage in states.stages}, Moments(), []) for _ in range(2))
-    for k, (chunk, own) in enumerate(chunks(prompts, columns, prompts.batch // VALIDATION)):
+    size = min(prompts.batch // VALIDATION, CHUNK)
+    parts = ((chunk, None) for chunk in chunks(prompts, size)) if columns is None else columns(size)
+    for k, (chunk, own) in enumerate(parts):
         part, wanted = train if k % VALIDATION else validation, _wanted(chunk, own)[:, at].flatten(0, 1)
         for stage, state in states.of(chunk).items():
             part.stages[stage].add(state[:, at].flatten(0, 1), wanted)
         if own is not None:
             features = own[:, at].movedim(2, 3).flatten(0, 2)
             part.columns.add(features, features[:, :0])
-            part.shown.append(own)
+            if prompts.target_columns.shape[2] > 1:
+                part.shown.append(own)
         done(chunk.batch)
     maps = {stage: solve(train.stages[stage], validation.stages[stage]) for stage in states.stages}
-    return Reading(states, maps, (train, validation), prompts.target_columns.shape[2], at)
+    return FittedProbe(states, maps, (train, validation), prompts.target_columns.shape[2], at)
 
 
 def check_prompts(prompts: object, task: Task) -> None:
@@ -250,15 +243,12 @@ def check_prompts(prompts: object, task: Task) -> None:
             raise ValueError(f"prompts must be of the task: {name} of a prompt is {got}, in the task {want}")
 
 
-def chunks(
-    prompts: Prompts, columns: Columns | None = None, size: int = CHUNK
-) -> Iterator[tuple[Prompts, Columns | None]]:
-    """The prompts and their columns, few at a time: what is computed of them must not fill the memory."""
+def chunks(prompts: Prompts, size: int = CHUNK) -> Iterator[Prompts]:
+    """The prompts, few at a time: what is computed of them must not fill the memory."""
     starts = list(range(0, max(prompts.batch - 1, 1), min(size, CHUNK)))  # no chunk of one: its null would be itself
     for start, stop in zip(starts, [*starts[1:], prompts.batch], strict=True):
         part = slice(start, stop)
-        chunk = replace(prompts, x=prompts.x[part], y=prompts.y[part])
-        yield chunk, None if columns is None else columns[part]
+        yield replace(prompts, x=prompts.x[part], y=prompts.y[part])
 
 
 def _wanted(prompts: Prompts, columns: Columns | None) -> Float[Tensor, "batch points targets_columns_nulls"]:

@@ -14,92 +14,71 @@ Record = Mapping[str, object]
 ACCENT, QUIET = "#d1495b", "#8a8f98"
 OURS = "here"
 LACKING = "this search is not for these points"
+COLORS = ("#d1495b", "#2e6f9e", "#3a8f6b", "#c98a1b", "#7a5fa3", "#3fa7b5")  # of the algorithms that stand out
 FORMATS = ("html", "png", "svg", "pdf")
-LEGENDS = {"distance": "normalized distance", "decodability": "R² above the null's", "agreement": "agreement"}
 
 
-def similarity_map(
-    records: Iterable[Record],
-    stage_title: str,
-    step_title: str,
+def best_by_stage(
+    records: Sequence[Record],
+    nulls: Sequence[Record],
     title: str,
-    measure: str = "errors",
-    order: Sequence[str] | None = None,
+    order: Sequence[str],
+    larger_is_closer: bool,
+    leading: Sequence[str],
 ) -> alt.LayerChart:
-    """Stages across, steps upward; the best step of each stage is outlined, and steps that tie with it are dotted.
+    """Every algorithm at the step that is closest to each stage: up is closer, and in the gray band is nothing.
 
-    Stages that beat no null are faint. They stand in the `order` given, or in that of their numbers.
+    Records hold `stage`, `algorithm`, `step`, `similarity`, `low`, `high` and whether it is the `closest`. Of the
+    algorithms those that are `leading` have colors, and the first of them a thick line, which a page can choose.
     """
-    closer = "smaller" if measure == "distance" else "larger"
-    base = alt.Chart(_table(records)).encode(
-        x=stage_axis(stage_title, order),
-        y=alt.Y("step:O", title=step_title, sort="descending", axis=alt.Axis(labelOverlap=True)),
+    values = [float(str(row["similarity"])) for row in records if row["similarity"] is not None]
+    values += [float(str(row["null"])) for row in nulls if row["null"] is not None]
+    worst, best = (min, max) if larger_is_closer else (max, min)
+    ends = sorted((worst([*values, 0.0] if larger_is_closer else values), best(values)))
+    scale = alt.Scale(domain=ends, nice=True, reverse=not larger_is_closer)
+    chosen = alt.param(name="chosen_algorithm", value=leading[0] if leading else "")
+    colors = alt.Scale(domain=[*leading, "others"], range=[*COLORS[: len(leading)], QUIET])
+    y = alt.Y("similarity:Q", title=title.lower(), scale=scale, axis=alt.Axis(gridOpacity=0.4))
+    rows = [{**row, "color": row["algorithm"] if row["algorithm"] in leading else "others"} for row in records]
+    numbers = [alt.Tooltip(f"{name}:Q", format=".4f") for name in ("similarity", "low", "high")]
+    base = alt.Chart(inline(rows)).encode(
+        x=stage_axis("", order),
+        y=y,
+        color=alt.Color("color:N", scale=colors, legend=_legend("", {*leading, "others"}, 88, orient="bottom")),
+        detail="algorithm:N",
+        tooltip=["stage:N", "algorithm:N", "step:N", *numbers],
     )
-    cells = base.mark_rect().encode(
-        opacity=alt.condition("datum.none", alt.value(0.15), alt.value(1)),
-        color=alt.Color(
-            "similarity:Q",
-            title=[LEGENDS.get(measure, f"similarity of {measure}"), f"({closer} is closer)"],
-            scale=alt.Scale(scheme="viridis", reverse=measure == "distance"),
-        ),
-        tooltip=[
-            alt.Tooltip("stage:O", title=stage_title),
-            alt.Tooltip("step:O", title=step_title),
-            alt.Tooltip("similarity:Q", format=".4f"),
-            alt.Tooltip("low:Q", format=".4f"),
-            alt.Tooltip("high:Q", format=".4f"),
-        ],
+    thick = alt.condition("datum.algorithm == chosen_algorithm", alt.value(4), alt.value(1.4))
+    band = alt.Chart(inline([{**row, "floor": worst(ends)} for row in nulls])).encode(
+        x=stage_axis("", order), y=alt.Y("null:Q", scale=scale), y2="floor:Q", tooltip=["stage:N", "null:Q"]
     )
-    best = base.transform_filter("datum.best").mark_rect(fill=None, stroke=ACCENT, strokeWidth=2)
-    ties = base.transform_filter("datum.tie && !datum.best").mark_circle(size=14, color="white", opacity=0.9)
-    return _layered(cells, ties, best).properties(title=title, width=420, height=300)
+    return (
+        layered(
+            band.mark_area(color=QUIET, opacity=0.25) if len(order) > 1 else band.mark_bar(color=QUIET, opacity=0.25),
+            base.mark_line(strokeJoin="round").encode(strokeWidth=thick),
+            base.transform_filter("datum.closest").mark_circle(size=90, opacity=1),
+        )
+        .add_params(chosen)
+        .properties(
+            title=titled("How close does every algorithm come?", "gray: no closer than chance"), width=900, height=340
+        )
+    )
 
 
-def difference_map(records: Iterable[Record], stage_title: str, step_title: str, title: str) -> alt.LayerChart:
-    """Stages across, steps upward: how far a `similarity` is `off` from `theirs`."""
-    base = alt.Chart(_table(records)).encode(
-        x=stage_axis(stage_title, None),
-        y=alt.Y("step:O", title=step_title, sort="descending", axis=alt.Axis(labelOverlap=True)),
+def members_by_stage(records: Sequence[Record], title: str, order: Sequence[str]) -> alt.LayerChart:
+    """A line for each `member`: the `similarity` of each `stage` to its `closest` step, with its interval."""
+    numbers = [alt.Tooltip(f"{name}:Q", format=".4f") for name in ("similarity", "low", "high")]
+    names = {str(row["member"]) for row in records}
+    base = alt.Chart(inline(records)).encode(
+        x=stage_axis("", order),
+        color=alt.Color("member:N", legend=_legend("", names, orient="bottom"), sort=sorted(names)),
+        tooltip=["member:N", "stage:N", "closest:N", *numbers],
     )
-    numbers = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("similarity", "theirs", "off")]
-    cells = base.mark_rect().encode(
-        color=alt.Color("off:Q", title="difference", scale=alt.Scale(scheme="redblue", domainMid=0)),
-        tooltip=[alt.Tooltip("stage:O", title=stage_title), alt.Tooltip("step:O", title=step_title), *numbers],
-    )
-    return _layered(cells).properties(title=title, width=420, height=300)
-
-
-def log_map(
-    records: Iterable[Record], stage_title: str, step_title: str, value_title: str, title: str
-) -> alt.LayerChart:
-    """Stages across, steps upward, and the `error` of each pair on a logarithmic scale."""
-    rows = list(records)
-    order = list(dict.fromkeys(str(row["stage"]) for row in rows))
-    cells = alt.Chart(_table(rows)).encode(
-        x=stage_axis(stage_title, order),
-        y=alt.Y("step:O", title=step_title, sort="descending"),
-        color=alt.Color("error:Q", title=value_title, scale=alt.Scale(type="log", scheme="viridis", reverse=True)),
-        tooltip=["stage:N", "step:Q", alt.Tooltip("error:Q", format=".2g")],
-    )
-    return _layered(cells.mark_rect()).properties(title=title, width=420, height=300)
-
-
-def matrix(records: Iterable[Record], title: str, legend: str, largest: float | None = None) -> alt.LayerChart:
-    """A matrix as it is written: its `value` by `row` and `column`, the first row on top, zero in white.
-
-    `largest` is the value of the strongest color, so that several can be compared; by default that of its own largest.
-    """
-    rows = list(records)
-    most = largest or max(abs(float(str(row["value"]))) for row in rows) or 1.0
-    base = alt.Chart(_table(rows)).encode(
-        x=alt.X("column:O", title=None, axis=alt.Axis(labelAngle=0, labelOverlap=True)),
-        y=alt.Y("row:O", title=None, axis=alt.Axis(labelOverlap=True)),
-    )
-    cells = base.mark_rect().encode(
-        color=alt.Color("value:Q", title=legend, scale=alt.Scale(scheme="redblue", domain=[-most, most], clamp=True)),
-        tooltip=["row:O", "column:O", alt.Tooltip("value:Q", format=".3f")],
-    )
-    return _layered(cells).properties(title=title, width=420, height=300)
+    y = alt.Y("similarity:Q", title=title.lower(), scale=alt.Scale(zero=False), axis=alt.Axis(gridOpacity=0.4))
+    return layered(
+        base.mark_rule(opacity=0.35).encode(y=alt.Y("low:Q", title=title.lower()), y2="high:Q"),
+        base.mark_line(point=True).encode(y=y),
+    ).properties(title=titled("How close is each member's closest step?", "hover for the step"), width=900, height=320)
 
 
 def growth(
@@ -119,28 +98,28 @@ def growth(
         alt.Axis(gridOpacity=0.4, values=[0, *(4**k for k in range(9))]) if logarithmic else alt.Axis(gridOpacity=0.4)
     )
     numbers = alt.X("stage:Q", title=stage_title, axis=alt.Axis(gridOpacity=0.4))
-    base = alt.Chart(_table(records)).encode(x=stage_axis(stage_title, order) if order else numbers)
+    base = alt.Chart(inline(records)).encode(x=stage_axis(stage_title, order) if order else numbers)
     fitted = base.transform_filter("isValid(datum.law)").mark_line(color=QUIET, strokeDash=[5, 4])
     ties = base.mark_rule(color=ACCENT, strokeWidth=3, opacity=0.4)
     best = base.mark_circle(color=ACCENT, size=45, opacity=1)
-    return _layered(
+    return layered(
         fitted.encode(y=alt.Y("law:Q", scale=scale)),
         ties.encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
         best.encode(
             y=alt.Y("best:Q", title=step_title, scale=scale, axis=axis),
             tooltip=["stage:N", "best:Q", "low:Q", "high:Q", alt.Tooltip("law:Q", format=".1f")],
         ),
-    ).properties(title=title, width=300, height=300)
+    ).properties(title=titled(title, "dashed: the fitted law"), width=300, height=300)
 
 
 def error_curves(records: Sequence[Record], stages: Sequence[str]) -> alt.LayerChart:
-    """Normalized error by the number of examples: a line a stage, and dashed those of an algorithm's steps.
+    """Normalized error by the number of examples: a line a stage; dashed are the closest steps of an algorithm.
 
     Steps that are far better than every stage leave the frame.
     """
     floor = 0.3 * min(float(str(row["error"])) for row in records if row["model"])
     scale = alt.Scale(type="log", domainMin=floor)
-    base = alt.Chart(_table(records)).encode(
+    base = alt.Chart(inline(records)).encode(
         x=alt.X("t:Q", title="examples seen", axis=alt.Axis(gridOpacity=0.4)),
         y=alt.Y("error:Q", title="normalized error", scale=scale, axis=alt.Axis(gridOpacity=0.4)),
         tooltip=["what:N", "t:Q", alt.Tooltip("error:Q", format=".3g")],
@@ -150,7 +129,9 @@ def error_curves(records: Sequence[Record], stages: Sequence[str]) -> alt.LayerC
     )
     model = base.transform_filter("datum.model").mark_line(strokeWidth=2, clip=True).encode(color=color)
     steps = base.transform_filter("!datum.model").mark_line(color=QUIET, strokeDash=[4, 3], clip=True)
-    return _layered(steps.encode(detail="what:N"), model).properties(title="Error by position", width=420, height=300)
+    return layered(steps.encode(detail="what:N"), model).properties(
+        title=titled("Error by position", "dashed: closest steps of the algorithm"), width=420, height=300
+    )
 
 
 def curves(
@@ -178,7 +159,7 @@ def curves(
     across = alt.Scale(type="log", nice=False) if log_x else alt.Scale(nice=False, zero=False)
     few = sorted({int(str(row["x"])) for row in records}) if least else []
     ticks = _ticks(least, values=few) if 0 < len(few) <= 12 else _ticks(least, tickMinStep=least)
-    base = alt.Chart(_table([{"by": OURS, **row} for row in records] if quoted else records)).encode(
+    base = alt.Chart(inline([{"by": OURS, **row} for row in records] if quoted else records)).encode(
         x=alt.X("x:Q", title=x_title, scale=across, axis=ticks),
         color=_colors({row["series"] for row in records}, legend, among, leading),
         tooltip=["series:N", *(alt.Tooltip(f"{name}:Q", format=".3g") for name in ("x", "y", "low", "high"))],
@@ -190,7 +171,7 @@ def curves(
         title += f" – dashed: {' and '.join(whose[1:])}"
         dashes = alt.Scale(domain=whose, range=[[1, 0], [5, 4], [2, 2]][: len(whose)])
         lines = lines.encode(strokeDash=alt.StrokeDash("by:N", legend=None, scale=dashes))
-    return _layered(
+    return layered(
         bands.encode(y=alt.Y("low:Q", title=y_title, scale=scale, axis=axis), y2="high:Q"),
         lines.encode(y=alt.Y("y:Q", title=y_title, scale=scale, axis=axis)),
     ).properties(title=title, width=420, height=300)
@@ -234,14 +215,14 @@ def dots(
     present = {row["series"] for row in records}
     scheme = "tableau20" if len(present) > 10 else "tableau10"
     shown = _legend(legend, present, letters=60)
-    base = alt.Chart(_table(records)).encode(
+    base = alt.Chart(inline(records)).encode(
         y=alt.Y("row:N", title=None, sort=order, axis=alt.Axis(grid=True, gridOpacity=0.4, labelLimit=340)),
         color=alt.Color("series:N", scale=alt.Scale(scheme=scheme), legend=shown, sort=list(leading) or alt.Undefined),
         tooltip=["row:N", "series:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("x", "low", "high"))],
     )
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=alt.Axis(gridOpacity=0.4))
     rules = base.mark_rule(strokeWidth=2, opacity=0.4).encode(x=alt.X("low:Q", title=x_title), x2="high:Q")
-    return _layered(rules, base.mark_circle(size=60, opacity=1).encode(x=x)).properties(
+    return layered(rules, base.mark_circle(size=60, opacity=1).encode(x=x)).properties(
         title=title, width=420, height=max(300, 15 * len(order))
     )
 
@@ -249,13 +230,13 @@ def dots(
 def scatter(records: Sequence[Record], x_title: str, y_title: str, title: str, legend: str) -> alt.LayerChart:
     """A dot at `x` and `y` for each record, colored by its `series`."""
     axis = alt.Axis(gridOpacity=0.4)
-    base = alt.Chart(_table(records)).encode(
+    base = alt.Chart(inline(records)).encode(
         x=alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=axis),
         y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False), axis=axis),
         color=_colors({row["series"] for row in records}, legend),
         tooltip=["series:N", alt.Tooltip("x:Q", format=".3g"), alt.Tooltip("y:Q", format=".3g")],
     )
-    return _layered(base.mark_circle(size=30, opacity=0.8)).properties(title=title, width=420, height=300)
+    return layered(base.mark_circle(size=30, opacity=0.8)).properties(title=title, width=420, height=300)
 
 
 def player(records: Sequence[Record], x_title: str, y_title: str, title: str, search: str) -> alt.LayerChart:
@@ -273,7 +254,7 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
         alt.param(name="example", value=1, bind=alt.binding_range(min=1, max=last["example"], step=1, name="example ")),
         alt.param(name="search", value=search, bind=alt.binding_select(options=searches, name="search ")),
     ]
-    base = alt.Chart(_table(records)).transform_filter("datum.example == example")
+    base = alt.Chart(inline(records)).transform_filter("datum.example == example")
     least = 1 if all(isinstance(row["x"], int) for row in records if "x" in row) else 0
     across = _ticks(least, tickMinStep=least)
     at = base.encode(
@@ -289,7 +270,7 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
     lacking = lacking.transform_calculate(told=f"'{LACKING}'")
     counted = reads.transform_filter("datum.own").transform_aggregate(last="max(lookup)", groupby=["model"])
     counted = counted.transform_calculate(told="'look-up ' + min(lookup, datum.last) + ' of ' + datum.last")
-    return _layered(
+    return layered(
         base.transform_filter(line).mark_rule(strokeDash=[5, 4], color=ACCENT).encode(y="y:Q"),
         at.transform_filter(cross).mark_point(shape="cross", size=180, filled=True, color=ACCENT),
         at.transform_filter("datum.kind == 'point' || datum.kind == 'nearest'").mark_circle(color="#4c78a8", size=36),
@@ -307,7 +288,7 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
     ).add_params(*signals).properties(title=title, width=420, height=300)  # fmt: skip
 
 
-def _table(records: Iterable[Record]) -> alt.InlineData:
+def inline(records: Iterable[Record]) -> alt.InlineData:
     """The records as one text: smaller than a list of them, and Altair need not check each number by its schema."""
     rows = list(records)
     kinds = {name: _kind(name, rows) for name in dict.fromkeys(name for row in rows for name in row)}
@@ -324,7 +305,12 @@ def _kind(name: str, rows: Sequence[Record]) -> str:
     return "boolean" if found == {bool} else "number" if found and found <= {int, float} else "string"
 
 
-def _layered(*charts: alt.Chart) -> alt.LayerChart:
+def titled(text: str, below: str) -> alt.TitleParams:
+    """With a second line, which says what dashes or shades are: one long line would take the room of the chart."""
+    return alt.TitleParams(text, subtitle=below)
+
+
+def layered(*charts: alt.Chart) -> alt.LayerChart:
     return cast(alt.LayerChart, alt.layer(*charts))  # a facet only of facets
 
 

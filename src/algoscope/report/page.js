@@ -7,7 +7,7 @@ function config() {
   const [ink, soft, line] = dark.matches ? ["#e8eaee", "#9aa2af", "#31363f"] : ["#1d2129", "#5c6370", "#e2e5ea"];
   const text = { labelColor: soft, titleColor: soft, gridColor: line, domainColor: line, tickColor: line, labelLimit: 110 };
   return { background: "transparent", font: "system-ui, sans-serif", view: { stroke: line },
-           axis: text, legend: { labelColor: soft, titleColor: soft, orient: "bottom", columns: 5, titleOrient: "top" }, title: { color: ink, fontSize: 14, anchor: "start" } };
+           axis: text, legend: { labelColor: soft, titleColor: soft, orient: "bottom", columns: 5, titleOrient: "top" }, title: { color: ink, subtitleColor: soft, fontSize: 14, anchor: "start" } };
 }
 
 // A figure with what is chosen, and of its rows those that begin with it: a figure of many models then holds one.

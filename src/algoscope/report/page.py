@@ -5,7 +5,7 @@ Everything that comes from a file is escaped by the templates, so that no file c
 
 import functools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import altair as alt
 import jinja2
 import vl_convert
 
-from algoscope.report.figures import figures, leading
+from algoscope.report.figures import figures, leading, named, overview_of_members, title_of
 
 ROOM = Path(__file__).parent
 TALL = 450  # pixels: a figure of more is as wide as the page
@@ -24,23 +24,53 @@ Specs = Mapping[str, Any]
 
 def page(record: Mapping[str, Any]) -> str:
     """The page. Beside the record of a verdict it may show "title", "controls", "command" and "provenance"."""
-    stages = record["stages"]
+    stages, specs = record["stages"], _specs(figures(record))
+    lead, _, rest = record["text"].partition(". ")
+    kinds = list(stages[0]["candidates"])
+    error = "share of wrong answers" if record["labels"] else "normalized error at the last position"
     numbers = {
         "prompts compared": f"{record['prompts']:,}",
-        "dimensions": record["dim"],
-        "examples": record["examples"],
-        "error of the last stage": f"{stages[-1]['error']:.2g}",
+        f"{error}, last stage": f"{stages[-1]['error']:.2g}",
         "stages that are one step": f"{sum(found['certain'] for found in stages)} of {len(stages)}",
     }
+    columns = ["stage", error, "", "may be", *(title_of(kind).lower() for kind in kinds), "mixture gain"]
+    linear = any(found["linearity"] is not None for found in stages)
     return _filled(
         "page.html",
-        _specs(figures(record)),
+        specs,
         title=record.get("title", "A model"),
         record=record,
+        lead=lead + ("." if rest else ""),
+        rest=rest,
         numbers=numbers,
-        stages=[_stage(found) for found in stages],
+        columns=[*columns, "linear in x"] if linear else columns,
+        stages=[_stage(found, kinds, linear) for found in stages],
+        overview=["overview"],
+        others=[name for name in specs if name != "overview"],
+        names=list(record["matches"][record["measure"]]),
         first=leading(record),
-        rates=_rates(record.get("controls")),
+        rates=_rates(record.get("controls"), record["family"]),
+    )
+
+
+def members_page(records: Mapping[str, Mapping[str, Any]], title: str, command: str) -> str:
+    """Every member of a population; `records` are their verdicts, by the file of the page of each."""
+    counts = Counter(leading(record) if named(record) else "none" for record in records.values())
+    rows = []
+    for k, (file, record) in enumerate(records.items()):
+        first, last = record["text"].partition(". ")[0].rstrip(".") + ".", record["stages"][-1]
+        certain = sum(found["certain"] for found in record["stages"])
+        row = {"file": file, "name": f"member {k}", "says": first, "error": last["error"]}
+        rows.append(row | {"certain": f"{certain} of {len(record['stages'])}"})
+    lead = ", ".join(f"{name} in {count}" for name, count in counts.most_common())
+    return _filled(
+        "members.html",
+        _specs({"members": overview_of_members(list(records.values()))}),
+        title=title,
+        lead=f"The algorithm that most stages may be, of {len(records)} members: {lead}.",
+        rows=rows,
+        command=command,
+        provenance=next(iter(records.values())).get("provenance"),
     )
 
 
@@ -80,33 +110,41 @@ def _specs(made: Mapping[str, alt.LayerChart]) -> Specs:
     return {name: chart.properties(width="container").to_dict() for name, chart in made.items()}
 
 
-def _stage(found: Mapping[str, Any]) -> dict[str, Any]:
+def _stage(found: Mapping[str, Any], kinds: Sequence[str], linear: bool) -> dict[str, Any]:
     """A row of the evidence."""
-    tag, name = ("none", "nothing") if found["null"] else ("near", "closest")
+    tag, name = ("none", "none") if found["null"] else ("near", "closest")
     if found["certain"]:
-        tag, name = "sure", "is this step"
+        tag, name = "sure", "certain"
     elif found["exact"] and found["agreed"]:
-        tag, name = "near", "one of these"
-    closest = [found[kind][0] if found[kind] else None for kind in ("errors", "decodability")]
-    share, low, high = found["beyond"]
-    beyond = f"{_share(share)} ({_share(low)} – {_share(high)})" if low is not None else ""
-    linear = _share(found["linearity"]) if found["linearity"] is not None and not found["null"] else ""
-    numbers = [*(_interval(each, "similarity") if each else "" for each in closest), beyond, linear]
+        tag, name = "near", "tied"
+    closest = [found["candidates"][kind][0] if found["candidates"][kind] else None for kind in kinds]
+    share, low, high = found["mixture_gain"]
+    gain = f"{_share(share)} ({_share(low)} – {_share(high)})" if low is not None else ""
+    if low is not None and low < -1:
+        gain = "too few prompts"
+    numbers = [*(_interval(each, "similarity") if each else "" for each in closest), gain]
+    if linear:
+        numbers.append(_share(found["linearity"]) if found["linearity"] is not None and not found["null"] else "")
     return {**found, "tag": tag, "name": name, "numbers": numbers}
 
 
-def _rates(rates: Mapping[str, Any] | None) -> dict[str, Any]:
-    """How often the instrument is right, in words."""
-    if not rates:
+def _rates(rates: Mapping[str, Any] | None, family: str) -> dict[str, Any]:
+    """How often the instrument is right on models of this family whose answer is known, in words."""
+    own = (rates or {}).get(family)
+    if not own:
         return {}
-    planted, alarms = rates["planted"], rates["false_alarms"]["all"]
-    return {
-        f"Of {planted['models']} planted models: certain before saturation": planted["certain"],
-        "right, algorithm and step, where certain": planted["right_when_certain"],
-        "the planted step among those kept": planted["planted_among_the_kept"],
-        "certain of another, where the planted one was not on the list": rates["certain_when_absent"],
-        f"Of {alarms['models']} models with nothing to find: false alarms": alarms,
+    planted, alarms = own["planted"], own["false_alarms"]
+    found = {
+        f"Certain, of the stages of {planted['models']} planted models before saturation": planted["certain"],
+        "Right, algorithm and step, where certain": planted["right_when_certain"],
+        "The planted step is among those kept": planted["planted_among_the_kept"],
+        f"False alarms, of {alarms['models']} models with nothing to find": alarms,
     }
+    if "certain_when_absent" in own:
+        found = {
+            "Certain of another, where the planted algorithm is not on the list": own["certain_when_absent"]
+        } | found
+    return found
 
 
 def _filled(template: str, specs: Specs, **known: object) -> str:

@@ -14,11 +14,16 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from algoscope import algorithms as known
 from algoscope import arguments, reachability
-from algoscope.contracts import Task
+from algoscope.contracts import Algorithm, Task
+from algoscope.matching import Agreement
 from algoscope.randomness import stream, uniform
+from algoscope.reading.readers import LinearProbe, LogitLens
+from algoscope.trace import Prompts
 
 KINDS = ("random", "two chains", "two cliques", "paths")
+HOPS = (*range(10), *(round(2 ** (k / 2)) for k in range(7, 25)))  # steps that are compared: two an octave from 11 on
 TRIED = 4096  # graphs by which the share is told of those that will do; fewer where they are large
 CHUNK = 2**24  # entries of the matrices that are looked at together, and so a bound on memory
 RAREST = 1 / 256  # share of graphs that will do: below, a pool would be too large
@@ -59,6 +64,9 @@ class Connectivity(Task):
     answer = "chance"
     family = "graphs"
     gradual = False
+    first = 0  # every node is asked about, and sees the whole graph
+    reader = LogitLens(append_only=True) | LinearProbe()
+    measure = Agreement()
 
     def __post_init__(self) -> None:
         arguments.size("nodes", self.nodes)
@@ -89,6 +97,20 @@ class Connectivity(Task):
             raise ValueError("beyond needs largest, the diameter that a share of the graphs is to exceed")
         if self.largest >= self.nodes - 1:
             raise ValueError(f"beyond must be 0: no graph of {self.nodes} nodes has a diameter above {self.largest}")
+
+    def algorithms(self) -> list[Algorithm]:
+        """Each until it has ended on a path through all nodes; of the steps of slow ones, some."""
+        longest = max(self.nodes - 1, 1)
+        steps = [step for step in HOPS if step < longest] + [longest]
+        return [
+            known.Hops(steps),
+            known.Squaring(longest.bit_length()),
+            known.Tripling(max(math.ceil(math.log(longest, 3) - 1e-9), 1)),
+            known.LabelPropagation(steps),
+            known.Degree(),
+            known.AllConnected(),
+            known.Components(),
+        ]
 
     @property
     def part(self) -> int:
@@ -143,6 +165,10 @@ class Connectivity(Task):
     ) -> Float[Tensor, "batch nodes nodes"]:
         """A token is a row of the matrix: the neighbors of a node, and itself."""
         return x
+
+    def decode(self, tokens: Float[Tensor, "batch nodes nodes"]) -> Prompts:
+        y = torch.zeros_like(tokens)
+        return Prompts(tokens, y if self.nodes > 1 else y[..., 0], power=self.power)
 
 
 def _told(labeled: tuple[Graphs, Graphs], dtype: torch.dtype) -> tuple[Tensor, Tensor]:

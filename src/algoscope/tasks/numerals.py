@@ -22,6 +22,7 @@ SHIPPED = str(Path(__file__).with_name("digits"))  # 8 x 8 pixels, see the notic
 SPLITS = {"train": "train", "test": "t10k"}  # and how the files of MNIST and Fashion-MNIST call them
 ENDINGS = ("-{}-ubyte", "-{}-ubyte.gz", ".{}-ubyte", ".{}-ubyte.gz")
 FACTORS = (0x2545F491, 0x1B873593)  # odd, below 2^31, so that products of 32 bits fit into 63
+NEAREST = 4096  # digits that are looked up at once: bounds the memory
 WORD = 2**32 - 1
 
 
@@ -69,6 +70,20 @@ def pictures(
     images = known.images[known.starts[shown] + chosen % known.counts[shown]].to(numbers.dtype)
     images = moved(images, mixed(chosen + 1), shift) if shift and split == "train" else images
     return images.transpose(2, 3).flatten(2)
+
+
+def numbers(
+    pixels: Float[Tensor, "batch length pixels"], digits: int, folder: str | None, split: Literal["train", "test"]
+) -> Int[Tensor, "batch length"]:
+    """The inverse of `pictures`: of each digit, that of the nearest image. Where images were moved it may be wrong."""
+    known = handwritten(folder or SHIPPED, split, pixels.device)
+    height, width = known.images.shape[1:]
+    shown = pixels.float().unflatten(-1, (height, digits, width)).transpose(-3, -2).flatten(-2).flatten(0, 2)
+    bank = known.images.flatten(1)
+    off = torch.cat([(bank.square().sum(1) - 2 * part @ bank.mT).argmin(1) for part in shown.split(NEAREST)])
+    digit = torch.bucketize(off, known.starts, right=True) - 1
+    powers = 10 ** torch.arange(digits - 1, -1, -1, device=pixels.device)
+    return (digit.view(*pixels.shape[:2], digits) * powers).sum(-1)
 
 
 def moved(

@@ -13,6 +13,7 @@ from torch.nn import functional
 from algoscope import arguments, randomness
 from algoscope.contracts import Algorithm, Task
 from algoscope.tasks.candidates import regressions
+from algoscope.trace import Prompts
 
 Matrix: TypeAlias = tuple[tuple[float, ...], ...]
 COVARIANCES = ("isotropic", "ill-conditioned")
@@ -52,6 +53,11 @@ class Pairs(Task):
         columns = y if y.ndim == x.ndim else y[..., None]
         pairs = [functional.pad(part, (0, self.inputs - part.shape[-1])) for part in (x, columns)]
         return torch.stack(pairs, dim=-2).flatten(-3, -2)[..., :-1, :]
+
+    @final
+    def decode(self, tokens: Float[Tensor, "batch length inputs"]) -> Prompts:
+        y = functional.pad(tokens[:, 1::2, : self.targets], (0, 0, 0, 1))
+        return Prompts(tokens[:, ::2, : self.dim], y if self.targets > 1 else y[..., 0], self.noise, self.power)
 
 
 @dataclass(frozen=True)

@@ -220,6 +220,10 @@ class AutoregressiveRepresentation(Task):
     ) -> Float[Tensor, "batch length inputs"]:
         return x
 
+    def decode(self, tokens: Float[Tensor, "batch length inputs"]) -> Prompts:
+        y = functional.pad(tokens[:, 1:], (0, 0, 0, 1))
+        return Prompts(tokens, y if self.dim > 1 else y[..., 0], self.noise, self.power)
+
     def represented(self, prompts: Prompts) -> Prompts:
         """The same prompts with Φ(x_{t+1−order}, …, x_t) in place of x_t: the next is linear in that."""
         padded = functional.pad(prompts.x, (0, 0, self.order - 1, 0))

@@ -14,14 +14,17 @@ from typing import Literal, final
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional
 
+from algoscope import algorithms as known
 from algoscope import arguments
-from algoscope.contracts import Task
+from algoscope.contracts import Algorithm, Task
+from algoscope.matching import WrongReads
 from algoscope.randomness import normal, uniform
-from algoscope.tasks import numerals
-from algoscope.tasks.vectors import vectors
+from algoscope.reading.readers import LinearProbe, LogitLens, LookupReader
+from algoscope.trace import Prompts
 
+BITS = 4  # of cells in many dimensions: 16 cells, as published
+SMALL = 100.0  # numbers that are told better by their logarithm than at scale
 CHUNK = 2**26  # differences between queries and points that are held at once
 
 
@@ -34,6 +37,8 @@ class Search(Task):
 
     family = "search"
     gradual = False
+    reader = LookupReader() | LogitLens() | LinearProbe()
+    measure = WrongReads()
     size: int
     queries: int
     dim: int = 1
@@ -74,6 +79,27 @@ class Search(Task):
         """What a network is shown of points and queries: numbers of about size 1."""
         return x
 
+    def located(self, features: Float[Tensor, "batch length inputs"]) -> Float[Tensor, "batch length dim"]:
+        """The inverse of `features`."""
+        return features
+
+    def below(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"] | None:
+        """The chance that a point on a line lies below x, where it is as simple as that."""
+        return None
+
+    def held_out(self) -> "Search":
+        """The same with data that no network was trained with, where there are data."""
+        return self
+
+    def searches(self, lookups: int, slots: int = 0) -> list[Algorithm]:
+        """Those that make sense of its points, with so many look-ups; some use `slots`, space beside the points."""
+        cells = [known.KMeansCells(lookups, 2**BITS)] if self.size >= 2**BITS else []
+        return [known.KDTree(lookups), *cells]
+
+    @final
+    def algorithms(self) -> list[Algorithm]:
+        return self.searches(self.size.bit_length())
+
     @final
     def draw(
         self,
@@ -92,6 +118,11 @@ class Search(Task):
         self, x: Float[Tensor, "batch length dim"], y: Float[Tensor, "batch queries"]
     ) -> Float[Tensor, "batch length inputs"]:
         return self.features(x)
+
+    @final
+    def decode(self, tokens: Float[Tensor, "batch length inputs"]) -> Prompts:
+        x = self.located(tokens)
+        return Prompts(x, torch.zeros_like(x[:, self.size :, 0]), power=self.power)
 
     @final
     def check_sizes(self) -> None:
@@ -118,6 +149,14 @@ class UniformSearch(Search):
         self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
     ) -> Float[Tensor, "batch length dim"]:
         return 2 * uniform(generators, batch, self.length, self.dim, dtype=dtype) - 1
+
+    def below(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"] | None:
+        return (x + 1) / 2
+
+    def searches(self, lookups: int, slots: int = 0) -> list[Algorithm]:
+        if self.dim > 1:
+            return super().searches(lookups)
+        return on_a_line(lookups, -1.0, 1.0) + ([known.Buckets(lookups, slots)] if slots else [])
 
 
 @dataclass(frozen=True)
@@ -172,6 +211,18 @@ class HardSearch(Search):
         """At scale, and on a logarithmic scale, which tells the small ones apart."""
         return torch.cat((x / self.reach, x.sign() * x.abs().log1p() / math.log1p(self.reach)), -1)
 
+    def located(self, features: Float[Tensor, "batch length inputs"]) -> Float[Tensor, "batch length dim"]:
+        """By the coordinate at scale, or of small ones, which it rounds more, by the other."""
+        plain, logarithm = features.double().chunk(2, -1)
+        small = logarithm.sign() * (logarithm.abs() * math.log1p(self.reach)).expm1()
+        return torch.where(small.abs() < SMALL, small, plain * self.reach)
+
+    def searches(self, lookups: int, slots: int = 0) -> list[Algorithm]:
+        if self.dim > 1:
+            return super().searches(lookups)
+        below = self.reach - self.base**self.levels  # the root is never negative
+        return on_a_line(lookups, -below, self.reach)
+
 
 @dataclass(frozen=True)
 class ZipfSearch(Search):
@@ -202,114 +253,16 @@ class ZipfSearch(Search):
     def features(self, x: Float[Tensor, "batch length dim"]) -> Float[Tensor, "batch length inputs"]:
         return (2 * x - 1 - self.universe) / self.universe
 
+    def located(self, features: Float[Tensor, "batch length inputs"]) -> Float[Tensor, "batch length dim"]:
+        return ((features * self.universe + 1 + self.universe) / 2).round()
 
-@dataclass(frozen=True)
-class NumberSearch(Search):
-    """Nearest neighbors of numbers that are seen as pictures.
-
-    Points are different numbers of 0..universe − 1, queries any of them; networks see pictures of them alone.
-
-    A picture is `digits` handwritten digits side by side: those that ship with the project, or those of a `folder`
-    with the files of MNIST, which a variable may name ("$MNIST"). Images of the `split` "test" are others than those of
-    "train", which are each moved by up to `shift` pixels. What is near is decided by the numbers: nobody tells a
-    network.
-    """
-
-    size: int = 50  # points of a set
-    universe: int = 200  # numbers are below it
-    queries: int = 1  # of a set
-    digits: int = 3  # in a picture
-    folder: str | None = None  # of MNIST's files; by default digits that ship
-    split: Literal["train", "test"] = "train"  # which images
-    shift: int = 0  # pixels that an image is moved by at most
-
-    def __post_init__(self) -> None:
-        self.check_sizes()
-        arguments.size("universe", self.universe)
-        if self.size > self.universe:
-            raise ValueError(f"size must be at most universe = {self.universe}: they differ, got {self.size}")
-        numerals.check(self.universe, self.digits, self.folder, self.split, self.shift)
-
-    def places(
-        self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
-    ) -> Float[Tensor, "batch length dim"]:
-        points = uniform(generators, batch, self.universe, dtype=dtype).argsort(-1)[:, : self.size]
-        queries = zipf(uniform(generators, batch, self.queries, dtype=dtype), self.universe, 0.0)
-        return torch.cat((points, queries), 1)[..., None].to(dtype)
-
-    def features(self, x: Float[Tensor, "batch length dim"]) -> Float[Tensor, "batch length inputs"]:
-        return numerals.pictures(x[..., 0], self.digits, self.folder, self.split, self.shift)
+    def searches(self, lookups: int, slots: int = 0) -> list[Algorithm]:
+        ends = 0.5, self.universe + 0.5
+        return [*on_a_line(lookups, *ends), known.Treap(lookups, self.universe, self.exponent)]
 
 
-@dataclass(frozen=True)
-class SphereSearch(Search):
-    """Nearest neighbors on a sphere of many dimensions.
-
-    Points are uniform on the unit sphere, and a query has inner product `correlation` with one of them.
-    """
-
-    size: int = 100  # points of a set
-    dim: int = 30  # of a point
-    correlation: float = 0.8  # inner product of a query and its neighbor
-    queries: int = 1  # of a set
-
-    def __post_init__(self) -> None:
-        self.check_sizes()
-        arguments.size("dim", self.dim, 2)
-        if not isinstance(self.correlation, int | float) or not -1 <= self.correlation <= 1:
-            raise ValueError(f"correlation must be a number from -1 to 1, got {arguments.shown(self.correlation)}")
-
-    def places(
-        self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
-    ) -> Float[Tensor, "batch length dim"]:
-        points = functional.normalize(normal(generators, batch, self.size, self.dim, dtype=dtype), dim=-1)
-        chosen = one_of(points, uniform(generators, batch, self.queries, dtype=dtype))
-        away = normal(generators, batch, self.queries, self.dim, dtype=dtype)
-        away = functional.normalize(away - (away * chosen).sum(-1, keepdim=True) * chosen, dim=-1)
-        return torch.cat((points, self.correlation * chosen + math.sqrt(1 - self.correlation**2) * away), 1)
-
-
-@dataclass(frozen=True)
-class VectorSearch(Search):
-    """Nearest neighbors among the vectors of a file.
-
-    Points and queries are different vectors of a file (.npy, .fvecs or the IDX format of MNIST).
-
-    `dim` reduces them to their first principal components, which are those of the file `basis`, by default the same
-    file: a file of test vectors names that of the training vectors. They are divided by their root mean square norm.
-    """
-
-    path: str  # file of vectors
-    size: int = 100  # points of a set
-    dim: int = 100  # principal components to keep
-    queries: int = 1  # of a set
-    basis: str | None = None  # file that the components come from; by default the same
-
-    def __post_init__(self) -> None:
-        self.check_sizes()
-        arguments.size("dim", self.dim)
-        arguments.path("path", self.path)
-        if self.basis is not None:
-            arguments.path("basis", self.basis)
-        rows = len(self.vectors(torch.device("cpu"), torch.float64))
-        if rows < self.length:
-            raise ValueError(f"size and queries must be at most the {rows} vectors of {self.path}, got {self.length}")
-
-    def vectors(self, device: torch.device, dtype: torch.dtype) -> Float[Tensor, "vectors dim"]:
-        return vectors(self.path, self.basis or self.path, self.dim, device, dtype)
-
-    def places(
-        self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype
-    ) -> Float[Tensor, "batch length dim"]:
-        """One vector out of each of as many parts of the file, which was shuffled: so all differ. Where the parts begin
-        is drawn as well: every vector may be a point or a query.
-        """
-        known = self.vectors(generators[0].device, dtype)
-        edges = torch.arange(self.length + 1, device=known.device) * len(known) // self.length
-        # In 64 bits: 32 do not tell a million apart.
-        begin, chances = uniform(generators, batch, 1 + self.length, dtype=torch.float64).split((1, self.length), -1)
-        rows = edges[:-1] + (chances * edges.diff()).long().minimum(edges.diff() - 1)
-        return known[(rows + (begin * len(known)).long()) % len(known)]
+def on_a_line(lookups: int, low: float, high: float) -> list[Algorithm]:
+    return [known.BinarySearch(lookups), known.InterpolationSearch(lookups, low, high)]
 
 
 def nearest(

@@ -1,18 +1,22 @@
 """Streams of items whose frequencies are asked for: how often was this one seen so far? (Salemohamed et al. 2024)"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from algoscope import algorithms as known
 from algoscope import arguments
-from algoscope.contracts import Task
+from algoscope.contracts import Algorithm, Task
+from algoscope.matching import UnexplainedVariance
 from algoscope.randomness import uniform
+from algoscope.reading.readers import CounterReader, LinearProbe
 from algoscope.tasks import numerals
 from algoscope.tasks.search import zipf
+from algoscope.trace import Prompts
 
 RANKS = ("random", "fixed")
 
@@ -26,6 +30,8 @@ class Stream(Task):
 
     family = "streams"
     gradual = False
+    reader = CounterReader() | LinearProbe()
+    measure = UnexplainedVariance()
 
     universe: int
     items: int
@@ -76,6 +82,15 @@ class Stream(Task):
             ranks = uniform(generators, batch, self.universe, dtype=torch.float64).argsort(-1).gather(-1, ranks)
         return ranks[..., None].to(dtype), seen_before(ranks).to(dtype)
 
+    def held_out(self) -> "Stream":
+        """The same with data that no network was trained with, where there are data."""
+        return self
+
+    @final
+    def algorithms(self) -> list[Algorithm]:
+        """Of a model that is no sketch itself, up to four reads of 32 cells."""
+        return [known.CountMin(rows=4), known.CountMean(rows=4), known.CountSketch(rows=4), known.Counting()]
+
     @final
     def check(self) -> None:
         arguments.size("universe", self.universe)
@@ -104,6 +119,9 @@ class ZipfStream(Stream):
     ) -> Float[Tensor, "batch length inputs"]:
         return (x == torch.arange(self.universe, device=x.device)).to(x.dtype)
 
+    def decode(self, tokens: Float[Tensor, "batch length inputs"]) -> Prompts:
+        return _unlabeled(tokens.argmax(-1), tokens, self.power)
+
 
 @dataclass(frozen=True)
 class NumberStream(Stream):
@@ -129,10 +147,21 @@ class NumberStream(Stream):
         self.check()
         numerals.check(self.universe, self.digits, self.folder, self.split, self.shift)
 
+    def held_out(self) -> "NumberStream":
+        return replace(self, split="test")
+
     def encode(
         self, x: Float[Tensor, "batch points dim"], y: Float[Tensor, "batch points"]
     ) -> Float[Tensor, "batch length inputs"]:
         return numerals.pictures(x[..., 0], self.digits, self.folder, self.split, self.shift)
+
+    def decode(self, tokens: Float[Tensor, "batch length inputs"]) -> Prompts:
+        return _unlabeled(numerals.numbers(tokens, self.digits, self.folder, self.split), tokens, self.power)
+
+
+def _unlabeled(items: Tensor, like: Tensor, power: float) -> Prompts:
+    x = items[..., None].to(like.dtype)
+    return Prompts(x, torch.zeros_like(x[..., 0]), power=power)
 
 
 def seen_before(items: Tensor) -> Tensor:

@@ -90,6 +90,11 @@ class ChainOfThought(Task):
         x, y = (part.reshape(len(x), self.examples + 1, self.depth, self.dim) for part in (x, y))
         return torch.cat([x, y[:, :, -1:]], dim=2).flatten(1, 2)[:, :-1]
 
+    def decode(self, tokens: Float[Tensor, "batch length inputs"]) -> Prompts:
+        chains = functional.pad(tokens, (0, 0, 0, 1)).unflatten(1, (self.examples + 1, self.depth + 1))
+        x, y = (part.flatten(1, 2) for part in (chains[:, :, :-1], chains[:, :, 1:]))
+        return Prompts(x, y if self.dim > 1 else y[..., 0], self.noise, self.power)
+
     def problems(self, prompts: Prompts) -> list[Prompts]:
         """The linear regressions that the layers of the network are: from a state to the next, activation undone."""
         x = prompts.x.unflatten(1, (-1, self.depth))

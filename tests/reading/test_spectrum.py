@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from algoscope.algorithms import GradientDescent, Newton, OrdinaryLeastSquares
-from algoscope.spectrum import outside_span, spectral_filter
+from algoscope.reading.spectrum import outside_span, spectral_filter
 from algoscope.tasks import LinearRegression
 
 TASK = LinearRegression(dim=4, examples=10)

@@ -1,19 +1,23 @@
-"""What a task, an algorithm and a measure provide: rooms depend on these contracts instead of on each other."""
+"""A distribution of prompts, how a prompt becomes tokens, and how what a model makes of these becomes a trace."""
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn import functional
 
 from algoscope import arguments
+from algoscope.contracts.algorithm import Algorithm, Memory
+from algoscope.contracts.measure import Measure
 from algoscope.randomness import stream
 from algoscope.trace import Prompts, Trace
+
+Show = Callable[[Tensor], Mapping[str, Tensor]]  # tokens [batch, length, inputs] to states [batch, length, width]
 
 
 class Task(ABC):
@@ -27,6 +31,9 @@ class Task(ABC):
     gradual: ClassVar[bool] = True  # whether it has easier prompts, those of fewer dimensions, for a curriculum
     noise: float = 0.0
     answer: Literal["number", "chance", "choice"] = "number"  # see `loss`
+    reader: ClassVar["Reader | None"] = None  # how a model's stages become a trace; None: by the kind of answer
+    measure: ClassVar[Measure | None] = None  # how alike two traces are; None: by the kind of answer
+    first: ClassVar[int] = 1  # position from which on answers are compared: before it, nothing has been seen
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
@@ -67,9 +74,15 @@ class Task(ABC):
         """The tokens that answer, one by one."""
         return range(self.length)[self.answers] if isinstance(self.answers, slice) else self.answers
 
-    def algorithms(self) -> list["Algorithm"]:
+    def algorithms(self) -> list[Algorithm]:
         """Those that people know for it: what `identify` compares a model with, unless it is given others."""
         return []
+
+    @property
+    @final
+    def labels(self) -> bool:
+        """Whether answers are labels, which are equal or not, instead of numbers."""
+        return self.answer != "number"
 
     @abstractmethod
     def draw(
@@ -89,6 +102,10 @@ class Task(ABC):
     def encode(
         self, x: Float[Tensor, "batch points dim"], y: Shaped[Tensor, "batch points *target"]
     ) -> Float[Tensor, "batch length inputs"]: ...
+
+    def decode(self, tokens: Float[Tensor, "batch length inputs"]) -> Prompts:
+        """The inverse of `encode`, up to rounding; targets that no token shows are zero. Planted models need it."""
+        raise ValueError(f"{type(self).__name__} must have a method decode, so that algorithms can be planted")
 
     @final
     def at_answers(self, tokens: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch points width"]:
@@ -156,62 +173,117 @@ def _places(indices: tuple[int, ...], device: torch.device) -> Tensor:
     return torch.tensor(indices, device=device)
 
 
-class Algorithm(ABC):
-    """A known procedure. Concrete algorithms are frozen dataclasses whose fields are the method's parameters."""
+@dataclass(frozen=True)
+class States:
+    """What the stages of a `model` hold at the tokens that answer.
 
-    family: ClassVar[str] = "regression"  # whose prompts it makes sense of: see `Task.family`
+    `norm` says how they are seen: "none" as they are, all alike; "each" after a LayerNorm without weights, all alike;
+    "last" as they are, but the last one after the model's own final norm, which is how Fu et al. read theirs.
+    """
 
-    def __init_subclass__(cls, **options: object) -> None:
-        """What every `trace` checks, so that none has to: that it is given prompts."""
-        super().__init_subclass__(**options)
-        if "__post_init__" in cls.__dict__:
-            cls.__post_init__ = arguments.checking(cls.__post_init__)
-        if "trace" in cls.__dict__:
-            cls.trace = _given_prompts(cls.trace)
+    task: Task
+    model: object
+    show: Show
+    stages: tuple[str, ...]
+    device: torch.device
+    dtype: torch.dtype
+    norm: str = "none"
+
+    @torch.no_grad()
+    def of(self, prompts: Prompts, position: int | None = None) -> dict[str, Float[Tensor, "batch points width"]]:
+        """The states in float64, on the CPU, at all positions or at one."""
+        shown, tokens = self.shown(prompts), (prompts.batch, self.task.length)
+        at = slice(None) if position is None else slice(position, position + 1)
+        return {stage: self._seen(stage, shown[stage], tokens)[:, at].cpu().double() for stage in self.stages}
+
+    @torch.no_grad()
+    def shown(self, prompts: Prompts) -> Mapping[str, Tensor]:
+        """The states as the model shows them."""
+        shown = self.show(self.task.encode(prompts.x, prompts.y).to(self.device, self.dtype))
+        if not isinstance(shown, Mapping) or not all(isinstance(state, Tensor) for state in shown.values()):
+            raise ValueError(f"the model must show its states as tensors by name, got {type(shown).__name__}")
+        missing = [stage for stage in self.stages if stage not in shown]
+        if missing:
+            raise ValueError(f"the model did not show its stages {missing}; it showed {list(shown)}")
+        return shown
+
+    def _seen(self, stage: str, state: Tensor, tokens: tuple[int, ...]) -> Tensor:
+        if state.ndim != 3 or state.shape[:2] != tokens:
+            want = f"[{tokens[0]}, {tokens[1]}, width], one state a token"
+            raise ValueError(f"the state of stage {stage!r} must be {want}, got {list(state.shape)}")
+        arguments.finite(f"the state of stage {stage!r}", state)
+        state = self.task.at_answers(state)
+        return functional.layer_norm(state.double(), state.shape[-1:]) if self.norm == "each" else state
+
+
+class Reading(ABC):
+    """A reader that has been fitted to the stages of one model."""
 
     @abstractmethod
     def trace(self, prompts: Prompts) -> Trace:
-        """Every kept step at every prefix t = 0..examples, in one batched float64 pass."""
+        """What each stage predicts, on prompts that the reader was not fitted to."""
 
-    @property
-    def name(self) -> str:
-        """The class, and those parameters other than steps and look-ups that are not at their defaults."""
-        told = []
-        for field in fields(self) if is_dataclass(self) else ():
-            value = getattr(self, field.name)
-            shown = value if isinstance(value, str | int | float | None) else "…"
-            if field.name not in ("steps", "lookups") and shown != field.default:
-                told.append(f"{field.name}={shown}")
-        return f"{type(self).__name__}({', '.join(told)})" if told else type(self).__name__
+    def memory(self) -> Memory | None:
+        """Where the model counts, if that is what it does."""
+        return None
 
 
-def _given_prompts(trace: Callable[..., Trace]) -> Callable[..., Trace]:
-    @functools.wraps(trace)
-    def checked(self: Algorithm, prompts: Prompts) -> Trace:
-        if not isinstance(prompts, Prompts):
-            raise ValueError(f"prompts must be Prompts, such as task.sample gives, got {type(prompts).__name__}")
-        if self.family == "regression" and prompts.before:
-            raise ValueError(f"prompts must ask about every point, as those of a regression, for {self.name}")
-        return trace(self, prompts)
-
-    return checked
-
-
-class Scale:
-    """What the numbers of a comparison mean."""
-
-    name: ClassVar[str]
-    larger_is_closer: ClassVar[bool] = True
-    range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    resolution: ClassVar[float] = 1e-12  # smaller differences are rounding
-
-
-class Measure(Scale, ABC):
-    """`per_sequence[b, i, j]` compares stage i of one trace with stage j of another on sequence b."""
+class Reader(ABC):
+    """How the stages of a model become a trace. `first | second` is the first reader that applies to a model."""
 
     @abstractmethod
-    def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]: ...
+    def applies(self, states: States) -> bool:
+        """Whether it can read this model."""
 
     @abstractmethod
-    def null(self, like: Trace) -> Trace:
-        """A trace of one stage on the same prompts that has used none of the examples."""
+    def fit(self, states: States, prompts: Prompts) -> Reading:
+        """Fits whatever is to be fitted on prompts that no comparison sees."""
+
+    def write(
+        self,
+        values: Shaped[Tensor, "stages batch points *target"],
+        task: Task,
+        noise: float,
+        fixed: torch.Generator,
+        drawn: torch.Generator,
+    ) -> dict[str, Float[Tensor, "batch length width"]] | None:
+        """States that are read as these values, with noise: what planted models show. None: it cannot write.
+
+        What belongs to the model comes from `fixed`, what differs from batch to batch from the generator `drawn`.
+        """
+        return None
+
+    def chosen(self, states: States) -> "Reader":
+        """Of several, the one that reads this model."""
+        return self
+
+    @final
+    def __or__(self, other: "Reader") -> "Reader":
+        return FirstOf(self, other)
+
+
+class FirstOf(Reader):
+    """The first of several readers that applies to a model, and the first that can write."""
+
+    def __init__(self, *readers: Reader) -> None:
+        self.readers = readers
+
+    def applies(self, states: States) -> bool:
+        return any(reader.applies(states) for reader in self.readers)
+
+    def chosen(self, states: States) -> Reader:
+        return next((reader.chosen(states) for reader in self.readers if reader.applies(states)), self.readers[-1])
+
+    def fit(self, states: States, prompts: Prompts) -> Reading:
+        return self.chosen(states).fit(states, prompts)
+
+    def write(
+        self,
+        values: Shaped[Tensor, "stages batch points *target"],
+        task: Task,
+        noise: float,
+        fixed: torch.Generator,
+        drawn: torch.Generator,
+    ) -> dict[str, Float[Tensor, "batch length width"]] | None:
+        written = (reader.write(values, task, noise, fixed, drawn) for reader in self.readers)
+        return next((states for states in written if states is not None), None)

@@ -1,0 +1,38 @@
+"""How alike two traces are."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from algoscope.trace import Trace
+
+
+class Scale:
+    """What the numbers of a comparison mean."""
+
+    name: ClassVar[str]
+    larger_is_closer: ClassVar[bool] = True
+    range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    resolution: ClassVar[float] = 1e-12  # smaller differences are rounding
+
+    def least(self, null: float) -> float:
+        """A stage that is less like a step than this is not that step, however close; `null` is how like its null."""
+        return float("-inf")
+
+
+class Measure(Scale, ABC):
+    """`per_sequence[b, i, j]` compares stage i of one trace with stage j of another on sequence b."""
+
+    @abstractmethod
+    def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]: ...
+
+    @abstractmethod
+    def null(self, like: Trace) -> Trace:
+        """What has used none of the examples, on the same prompts: one stage, or one for each of `like`."""
+
+    def informative(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages"]:
+        """Which stages of a model can tell algorithms apart; by default all."""
+        return torch.ones(len(trace), dtype=torch.bool)
