@@ -203,7 +203,7 @@ def test_every_stage_that_holds_something_is_in_the_words(instrument):
     text = instrument.identify(Changing(), weights=False).text
     assert "Layer 1 computes ConjugateGradients, step 1." in text
     assert "Layers 2–5 compute Newton." in text
-    assert "3, 4, 5, 6." in text
+    assert "The steps are 3, 4, 5, 6." in text
 
 
 def test_ridge_is_named():
@@ -367,3 +367,7 @@ def test_the_measured_rates_of_the_instrument_hold_what_is_promised():
         assert rates["planted"]["right_when_certain"]["rate"] >= 0.95
         assert rates["false_alarms"]["models"] >= 20
         assert rates["false_alarms"]["rate"] <= 0.05
+    regression = families["regression"]
+    assert regression["planted"]["models"] >= 200
+    assert regression["planted"]["certain"]["rate"] >= 0.6
+    assert regression["false_alarms"]["models"] >= 200
