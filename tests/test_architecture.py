@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,9 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
 }
 
 
+OUTSIDE_TASKS = [file for file in sorted(SOURCE.rglob("*.py")) if file.parent.name != "tasks"]
+
+
 def room_of(file: Path) -> str:
     return file.relative_to(SOURCE).parts[0].removesuffix(".py")
 
@@ -98,6 +102,57 @@ def test_files_and_functions_are_short(file):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             assert length <= 50, f"{node.name} has {length} lines"
+
+
+def concrete_tasks() -> set[str]:
+    """The classes of tasks/, abstract or not: all that say more than `Task` does."""
+    trees = [ast.parse(file.read_text()) for file in (SOURCE / "tasks").glob("*.py")]
+    return {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def names_in(nodes: Iterable[ast.AST]) -> set[str]:
+    inner = [part for node in nodes for part in ast.walk(node)]
+    names = {part.id for part in inner if isinstance(part, ast.Name)}
+    names |= {part.attr for part in inner if isinstance(part, ast.Attribute)}
+    return names | {str(part.value) for part in inner if isinstance(part, ast.Constant)}
+
+
+def decisions(tree: ast.AST) -> Iterator[tuple[int, set[str]]]:
+    """Lines that decide by what something is, and the names that they decide by: isinstance, match, a comparison with
+    a class or with its name, and a table by classes.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
+            yield node.lineno, names_in(node.args[1:])
+        elif isinstance(node, ast.MatchClass):
+            yield node.cls.lineno, names_in([node.cls])
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            yield node.lineno, names_in(side for side in sides if not isinstance(side, ast.Call))
+        elif isinstance(node, ast.Dict):
+            yield node.lineno, names_in(key for key in node.keys if isinstance(key, ast.Name))
+
+
+TASKS = concrete_tasks() - {"Task"}
+
+
+@pytest.mark.parametrize("file", OUTSIDE_TASKS, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_nothing_is_decided_by_the_class_of_a_task(file):
+    """What a room must know of a task, the task says (`contracts.Task`): so that a user's own is served as well."""
+    for line, names in decisions(ast.parse(file.read_text())):
+        assert not names & TASKS, f"line {line} decides by {names & TASKS}"
+
+
+def test_decisions_by_class_are_seen():
+    for code in (
+        "isinstance(task, tasks.Connectivity)",
+        "type(task) is Connectivity",
+        "type(task).__name__ == 'Connectivity'",
+        "match task:\n    case Connectivity(nodes=8): pass",
+        "{Connectivity: 1}[type(task)]",
+        "issubclass(type(task), (int, Connectivity))",
+    ):
+        assert any("Connectivity" in names for _, names in decisions(ast.parse(code))), code
 
 
 def test_importing_the_command_line_does_not_import_torch():

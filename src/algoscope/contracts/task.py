@@ -107,6 +107,10 @@ class Task(ABC):
         """The inverse of `encode`, up to rounding; targets that no token shows are zero. Planted models need it."""
         raise ValueError(f"{type(self).__name__} must have a method decode, so that algorithms can be planted")
 
+    def held_out(self) -> "Task":
+        """The same task on data that no model is trained with; itself where prompts are generated."""
+        return self
+
     @final
     def at_answers(self, tokens: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch points width"]:
         """Of something that every token has, what those have that answer."""

@@ -87,10 +87,6 @@ class Search(Task):
         """The chance that a point on a line lies below x, where it is as simple as that."""
         return None
 
-    def held_out(self) -> "Search":
-        """The same with data that no network was trained with, where there are data."""
-        return self
-
     def searches(self, lookups: int, slots: int = 0) -> list[Algorithm]:
         """Those that make sense of its points, with so many look-ups; some use `slots`, space beside the points."""
         cells = [known.KMeansCells(lookups, 2**BITS)] if self.size >= 2**BITS else []

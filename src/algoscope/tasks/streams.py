@@ -82,10 +82,6 @@ class Stream(Task):
             ranks = uniform(generators, batch, self.universe, dtype=torch.float64).argsort(-1).gather(-1, ranks)
         return ranks[..., None].to(dtype), seen_before(ranks).to(dtype)
 
-    def held_out(self) -> "Stream":
-        """The same with data that no network was trained with, where there are data."""
-        return self
-
     @final
     def algorithms(self) -> list[Algorithm]:
         """Of a model that is no sketch itself, up to four reads of 32 cells."""

@@ -1,16 +1,18 @@
 """What is measured of each model of the study. Every table is plain numbers with intervals over sets of points."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from algoscope.contracts import Task
 from algoscope.instrument import identify
 from algoscope.matching import WrongReads, found
 from algoscope.models import Network
 from algoscope.models.index import IndexNetwork
+from algoscope.models.sketch import SketchNetwork
 from algoscope.randomness import stream
 from algoscope.reading import in_place, landing, lookups, order
 from algoscope.studies.data_structures.examples import examples
@@ -19,7 +21,6 @@ from algoscope.studies.data_structures.references import MODEL, UNTRAINED, Table
 from algoscope.studies.data_structures.streams import measure_stream
 from algoscope.studies.study import Training
 from algoscope.tasks.search import Search
-from algoscope.tasks.streams import Stream
 from algoscope.trace import Prompts, Trace
 from algoscope.verdict import Verdict
 
@@ -38,18 +39,16 @@ class ReadsWhileSearching(WrongReads):
 
 def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
     """`training` names the seed of this network alone. Pictures are of digits that it was not trained with."""
-    assert isinstance(training.task, Search | Stream)
     task = training.task.held_out()
-    if isinstance(task, Stream):
+    if isinstance(network, SketchNetwork):
         prompts = sampled(task, scale)
         verdict = identify(network, task, prompts=prompts, fit_on=prompts.batch)
         return {**measure_stream(task, network, prompts), **page_of(verdict)}
-    assert isinstance(task, Search)
     fresh = training.model.build(task.inputs, task.outputs, task.length, stream("weights", training.seeds[0])).eval()
-    return measure_search(task, network, fresh.to(next(network.parameters()).device), scale)
+    return measure_search(cast(Search, task), network, fresh.to(next(network.parameters()).device), scale)
 
 
-def sampled(task: Search | Stream, scale: str) -> Prompts:
+def sampled(task: Task, scale: str) -> Prompts:
     return task.sample(SETS[scale], seed=0, purpose="study")
 
 

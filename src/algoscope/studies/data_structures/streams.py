@@ -6,11 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from algoscope.contracts import Task
 from algoscope.matching.statistics import NORMAL, means
 from algoscope.models import Network
 from algoscope.models.sketch import SketchNetwork
 from algoscope.studies.data_structures.references import MODEL, sketches
-from algoscope.tasks.streams import Stream
 from algoscope.trace import Prompts
 
 PART = 64  # streams at a time: bounds the memory
@@ -18,7 +18,7 @@ SEEDS = 50  # hash functions, over which errors are averaged: where frequent ite
 
 
 @torch.no_grad()
-def measure_stream(task: Stream, network: Network, prompts: Prompts) -> dict[str, Any]:
+def measure_stream(task: Task, network: Network, prompts: Prompts) -> dict[str, Any]:
     """Mean absolute errors by position, of all positions, and how much less the model's are."""
     assert isinstance(network, SketchNetwork)
     parameter = next(network.parameters())
@@ -49,8 +49,8 @@ def known_errors(prompts: Prompts, cells: int, accesses: int) -> dict[str, tuple
     return found
 
 
-def _positions(task: Stream) -> list[int]:
-    return sorted({round(task.items * k / 20) for k in range(21)})
+def _positions(task: Task) -> list[int]:
+    return sorted({round((task.positions - 1) * k / 20) for k in range(21)})
 
 
 def _described(values: Tensor, of_hashes: Tensor) -> dict[str, Any]:
