@@ -62,15 +62,13 @@ def of_shuffled(case: Case, instrument: Instrument) -> list[dict[str, Any]]:
 
 
 def of_network(case: Case, instrument: Instrument) -> list[dict[str, Any]]:
-    """A fresh network shows its prompt, and a function of it that may be a little like a step: it alarms where it is
-    called one step, and this is not the prompt itself.
-    """
+    """A fresh network has learned nothing: any step is an alarm, except one that is the prompt itself."""
     task, generator = case.task, stream("untrained", case.seed)
     assert case.untrained is not None
     network = case.untrained.build(task.inputs, task.outputs, task.length, generator)
     prompt, rows = steps_that_are(instrument.sample.x, instrument), []
     for found in instrument.identify(network, weights=False).stages:
-        alarm = found.certain and found.agreed[0] not in prompt
+        alarm = any(pair not in prompt for pair in found.agreed)
         rows.append({"stage": found.stage, "agreed": found.agreed[:8], "alarm": alarm})
     return rows
 

@@ -77,9 +77,15 @@ class Evidence(ABC):
 
 
 class TraceEvidence(Evidence):
-    """Traces against traces, by any measure."""
+    """Traces against traces, by any measure.
 
-    def __init__(self, reading: Reading, steps: Steps, setting: Setting, confidence: float) -> None:
+    `prompt` is what a linear probe reads from the tokens themselves. A stage that is no more like a step than that
+    shows no algorithm: the probe alone makes that step of the prompt. So it is a null as well.
+    """
+
+    def __init__(
+        self, reading: Reading, steps: Steps, setting: Setting, confidence: float, prompt: Trace | None = None
+    ) -> None:
         self.setting, self.steps, measure = setting, steps, setting.measure
         self.fitted, self.trace = reading.trace(setting.fitting), reading.trace(setting.sample)
         self.linearity, self.deciding = [math.nan] * len(self.trace), (measure.name,)
@@ -87,6 +93,9 @@ class TraceEvidence(Evidence):
         for name, other in steps.traces().items():
             values = measure.per_sequence(self.trace, other, setting.at)
             null = measure.per_sequence(self.trace, measure.null(other), setting.at)
+            if prompt is not None:
+                read = measure.per_sequence(prompt, other, setting.at)
+                null = torch.where(read.mean(0) > null.mean(0), read, null)
             found[name] = setting.judge(
                 (self.trace.name, name), (self.trace.stages, other.stages), measure.name, values, null, confidence
             )

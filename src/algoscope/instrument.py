@@ -9,6 +9,7 @@ else, and the step is only the closest.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Literal
 
 from torch import Tensor, nn
@@ -79,6 +80,14 @@ class Instrument:
         """The steps that have become a closed form, and which."""
         return dict(self.steps.names)
 
+    @cached_property
+    def read_from_prompt(self) -> Trace | None:
+        """What a linear probe of labels reads from the tokens themselves; numbers are compared with zero instead."""
+        if not self.task.labels:
+            return None
+        tokens = open_model(lambda tokens: {"prompt": tokens}, self.task)
+        return LinearProbe().fit(tokens, self.fitting).trace(self.sample)
+
     def identify(
         self,
         model: nn.Module | Show | Wrapped,
@@ -103,14 +112,14 @@ class Instrument:
         for i, stage in enumerate(trace.stages):
             kinds = {kind: evidence.matches[kind] for kind in evidence.deciding}
             kept = {kind: tuple(candidates(own, stage, each, resamples)) for kind, own in kinds.items()}
-            nulls = [found.null for found in kept[evidence.deciding[0]][:1]]  # that of the closest step
+            first = kept[evidence.deciding[0]][:1]
             unsure = StageVerdict(
                 stage,
                 errors[i],
                 kept,
                 steps.names,
                 steps.equal,
-                self.setting.measure.least(*nulls) if nulls else -math.inf,
+                all(self.setting.measure.passes(end, one.null) for one in first for end in (one.low, one.high)),
                 evidence.linearity[i],
                 informative[i],
             )
@@ -140,7 +149,7 @@ class Instrument:
         if memory is not None:
             compared, others = ([each.on_memory(memory) for each in part] for part in (self.algorithms, self.others))
             steps = self._steps(compared, others)
-        return TraceEvidence(reading, steps, self.setting, confidence)
+        return TraceEvidence(reading, steps, self.setting, confidence, self.read_from_prompt)
 
     def _weighable(self) -> bool:
         """Whether all algorithms have weights, of one target, that can be compared with those of a model."""

@@ -38,7 +38,7 @@ class StageVerdict:
     candidates: Mapping[str, tuple[Candidate, ...]]
     names: Mapping[Pair, Pair]
     equal: Mapping[Pair, Pair] = field(default_factory=dict)
-    least: float = -math.inf  # similarity below which the stage is not the step, however close it is
+    clear: bool = True  # whether the whole interval of the closest step passes the bar of the measure
     linearity: float = math.nan
     informative: bool = True
     mixture_gain: tuple[float, float, float] = (math.nan, math.nan, math.nan)
@@ -77,8 +77,7 @@ class StageVerdict:
     @property
     def certain(self) -> bool:
         """It is one step of one algorithm: no other is as close, it is close enough, and nothing known adds to it."""
-        first = next(iter(self.candidates.values()))
-        return len(self.agreed) == 1 and self.exact and first[0].low > self.least
+        return len(self.agreed) == 1 and self.exact and self.clear
 
     @property
     def exact(self) -> bool:

@@ -274,10 +274,17 @@ def test_what_is_common_to_all_prompts_is_no_candidate():
     assert found[0].similarity < float((truth == 0).double().mean())
 
 
-def test_half_of_what_chance_leaves_is_the_least_agreement():
-    assert MEASURES["agreement"].least(0.6) == pytest.approx(0.8)
-    assert MEASURES["wrong reads"].least(0.1) == 0.5
-    assert MEASURES["errors"].least(0.0) == float("-inf")
+def test_a_stage_must_explain_more_of_what_its_null_leaves_than_it_leaves_open():
+    agreement, reads, variance, errors = (
+        MEASURES[name] for name in ("agreement", "wrong reads", "unexplained variance", "errors")
+    )
+    assert agreement.bar(0.6) == pytest.approx(0.8)
+    assert reads.bar(0.1) == 0.5
+    assert variance.bar(1.0) == 0.5
+    assert errors.bar(0.0) is None
+    assert [agreement.passes(each, 0.6) for each in (0.79, 0.81)] == [False, True]
+    assert [variance.passes(each, 1.0) for each in (0.49, 0.51)] == [True, False]
+    assert errors.passes(-1.0, 0.0)
 
 
 def test_candidates_need_comparisons_of_one_kind():

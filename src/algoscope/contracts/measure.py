@@ -18,9 +18,14 @@ class Scale:
     range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     resolution: ClassVar[float] = 1e-12  # smaller differences are rounding
 
-    def least(self, null: float) -> float:
-        """A stage that is less like a step than this is not that step, however close; `null` is how like its null."""
-        return float("-inf")
+    def bar(self, null: float) -> float | None:
+        """How like a step a stage must be to count as that step; `null` is how like it the null is. None: no bar."""
+        return None
+
+    def passes(self, similarity: float, null: float) -> bool:
+        """Whether the similarity is at the bar or beyond."""
+        bar = self.bar(null)
+        return bar is None or (similarity >= bar if self.larger_is_closer else similarity <= bar)
 
 
 class Measure(Scale, ABC):

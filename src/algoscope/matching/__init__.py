@@ -3,7 +3,7 @@
 from algoscope.contracts import Measure
 from algoscope.matching.candidates import Candidate, candidates
 from algoscope.matching.compare import MEASURES, Match, compare, judge, measure_of
-from algoscope.matching.lookups import WrongReads, found
+from algoscope.matching.lookups import ReadsWhileSearching, WrongReads, found
 from algoscope.matching.measures import (
     Agreement,
     Decodability,
@@ -24,6 +24,7 @@ __all__ = [
     "Measure",
     "PredictionDistance",
     "RateLaw",
+    "ReadsWhileSearching",
     "UnexplainedVariance",
     "WeightSimilarity",
     "WrongReads",

@@ -25,10 +25,10 @@ class Candidate:
 def candidates(
     matches: Mapping[str, Match], stage: Stage, confidence: float | None = None, resamples: int | None = None
 ) -> list[Candidate]:
-    """The steps of all algorithms that a stage may be, closest first; none where nothing beats the null.
+    """The steps of all algorithms that a stage may be, closest first; none where no step beats its null and the bar.
 
-    Where each step has a null of its own, one that is no closer than that is left out, however close it is: a step that
-    is nearly the same on all prompts is close to whatever is common.
+    Each step must be closer than its own null: a step that is nearly the same on all prompts is close to whatever is
+    common. And it must reach the bar of the measure.
 
     `matches` holds comparisons of the same trace, by algorithm. All steps of all algorithms are judged together, so
     that the more there are to choose from, the more a difference must show: the set holds the closest step with the
@@ -50,12 +50,16 @@ def candidates(
     ahead = closeness - sign * null
     if not bool(larger_than_zero(ahead, draws, confidence, scale.resolution).any()):
         return []
-    means, close = closeness.mean(0), ahead.mean(0) > scale.resolution
+    means, averages = closeness.mean(0), null.mean(0)
+    passing = [scale.passes(sign * mean, own) for mean, own in zip(means.tolist(), averages.tolist(), strict=True)]
+    close = (ahead.mean(0) > scale.resolution) & torch.tensor(passing)
+    if not bool(close.any()):
+        return []
     behind = closeness[:, int(torch.where(close, means, -torch.inf).argmax()), None] - closeness
     tied = (close & ~larger_than_zero(behind, draws, confidence, scale.resolution)).nonzero()[:, 0]
     tied = tied[means[tied].argsort(descending=True, stable=True)]
     low, high = (end.clamp(*scale.range) for end in interval(sign * closeness[:, tied], draws, confidence))
-    columns = (tied, low, high, null.mean(0)[tied])
+    columns = (tied, low, high, averages[tied])
     return [
         Candidate(*labels[k], similarity=float(sign * means[k]), low=lower, high=upper, null=null)
         for k, lower, upper, null in zip(*(column.tolist() for column in columns), strict=True)

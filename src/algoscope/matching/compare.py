@@ -10,7 +10,7 @@ from torch import Tensor
 from algoscope import arguments, tables
 from algoscope.contracts import Measure, Scale
 from algoscope.matching.bootstrap import interval, larger_than_zero, resampling
-from algoscope.matching.lookups import WrongReads
+from algoscope.matching.lookups import ReadsWhileSearching, WrongReads
 from algoscope.matching.measures import (
     Agreement,
     ErrorSimilarity,
@@ -32,6 +32,7 @@ MEASURES: dict[str, Measure] = {  # by the names that stand for them
         PredictionDistance(),
         Agreement(),
         WrongReads(),
+        ReadsWhileSearching(),
         UnexplainedVariance(),
     )
 }

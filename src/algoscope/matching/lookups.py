@@ -44,7 +44,7 @@ class WrongReads(Agreement):
 
     name = "wrong reads"
 
-    def least(self, null: float) -> float:
+    def bar(self, null: float) -> float:
         """A look-up is a search's where it reads the same point more often than not."""
         return HALF
 
@@ -66,3 +66,12 @@ class WrongReads(Agreement):
 
     def informative(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages"]:
         return self.counted(trace, at)[..., at].double().mean((1, 2)) >= FEWEST_WRONG
+
+
+class ReadsWhileSearching(WrongReads):
+    """Share of equal reads among those before which the nearest point has not been found, right or wrong."""
+
+    name = "reads while searching"
+
+    def counted(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages batch points"]:
+        return self.mixed(trace, at)

@@ -99,6 +99,9 @@ class UnexplainedVariance(Measure):
         off = power_a[:, :, None] - 2 * factors * products + factors.square() * power_b[:, None]
         return off / power_a.mean(0).clamp(min=1e-300)[:, None]
 
+    def bar(self, null: float) -> float:
+        return HALF * null
+
     def null(self, like: Trace) -> Trace:
         return _zeros(like)
 
@@ -111,7 +114,7 @@ class Agreement(Measure):
     name = "agreement"
     range = (0.0, 1.0)
 
-    def least(self, null: float) -> float:
+    def bar(self, null: float) -> float:
         return null + HALF * (1 - null)
 
     def counted(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages batch points *target"]:

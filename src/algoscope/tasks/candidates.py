@@ -14,6 +14,7 @@ def regressions(dim: int, noise: float) -> list[Algorithm]:
         known.ConjugateGradients(steps=dim),
         known.GradientDescent(GRID),
         known.GradientDescent(GRID, rate="best"),
+        known.PreconditionedGradientDescent(SHORT),
         known.HeavyBall(SHORT),
         known.Chebyshev(SHORT),
         known.GradientDescentPlusPlus(steps=12),

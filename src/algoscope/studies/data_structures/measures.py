@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from algoscope.contracts import Task
 from algoscope.instrument import identify
-from algoscope.matching import WrongReads, found
+from algoscope.matching import ReadsWhileSearching, found
 from algoscope.models import Network
 from algoscope.models.index import IndexNetwork
 from algoscope.models.sketch import SketchNetwork
@@ -26,15 +26,6 @@ from algoscope.verdict import Verdict
 
 SETS = {"smoke": 200, "laptop": 500, "paper": 1000}  # of points, each with several queries
 BINS = 10  # of queries, as published
-
-
-class ReadsWhileSearching(WrongReads):
-    """Share of equal reads among those before which the nearest point has not been found, right or wrong."""
-
-    name = "reads while searching"
-
-    def counted(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages batch points"]:
-        return self.mixed(trace, at)
 
 
 def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
@@ -162,11 +153,7 @@ def called(verdict: Verdict, names: list[str]) -> str | None:
     own look-up, more often than not.
     """
     stages = [(m + 1, verdict.stages[m]) for m in _before_last(verdict) if verdict.stages[m].informative]
-    sure = [
-        not stage.null and len(stage.agreed) == 1 and next(iter(stage.candidates.values()))[0].low > stage.least
-        for _, stage in stages
-    ]
-    if not stages or not all(sure):
+    if not stages or not all(len(stage.agreed) == 1 and stage.clear for _, stage in stages):
         return None
     algorithms = zip(names, verdict.algorithms, strict=True)
     same = [name for name, algorithm in algorithms if all(step in stage.steps(algorithm) for step, stage in stages)]
