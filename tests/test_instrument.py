@@ -44,9 +44,9 @@ def test_planted_steps_are_named(instrument, algorithm, noise):
     assert f"compute{'s' if len(verdict.stages) == 1 else ''} {algorithm.name}" in verdict.text
 
 
-def test_the_shift_of_a_read_out_is_not_taken_for_an_algorithm():
-    """An exact step misses only the read-out's own error: of a mixture, no part of that is to be had."""
-    verdict = Instrument(TASK, prompts=300, fit_on=300, seed=1000).identify(
+def test_the_shift_of_a_probe_is_not_taken_for_an_algorithm():
+    """An exact step misses only the error of the probe itself: of a mixture, no part of that is to be had."""
+    verdict = Instrument(TASK, prompts=600, fit_on=600, seed=1000).identify(
         Planted(Newton([1, 2, 3, 4]), TASK, seed=1000), weights=False
     )
     assert all(found.mixture_gain[2] < 0.01 for found in verdict.stages)

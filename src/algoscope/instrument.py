@@ -15,7 +15,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from algoscope import arguments
-from algoscope.contracts import Algorithm, Measure, Reader, Show, Task
+from algoscope.contracts import Algorithm, Measure, Network, Reader, Show, Task
 from algoscope.evidence import Evidence, ProbeEvidence, Setting, TraceEvidence
 from algoscope.matching import Agreement, ErrorSimilarity, candidates, measure_of
 from algoscope.matching.compare import Positions, confidence_between_0_and_1, positions_at
@@ -198,7 +198,7 @@ def identify(
 
 def positions_for(model: object, task: Task) -> Positions:
     """All, or the last where a network makes sense of whole prompts alone."""
-    return task.positions - 1 if getattr(model, "whole", False) and not task.labels else "all"
+    return task.positions - 1 if isinstance(model, Network) and model.whole and not task.labels else "all"
 
 
 def trace_errors(trace: Trace, task: Task, at: Tensor) -> list[float]:

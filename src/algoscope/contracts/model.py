@@ -51,6 +51,7 @@ class Network(nn.Module, ABC):
     blocks: nn.ModuleList  # of one form: what is compiled for one serves all
     ends: tuple[str, ...] = ()  # its methods before and after the blocks, each compiled as a whole
     places: Mapping[str, Place] = MappingProxyType({})  # of its stream, by name, where they are known
+    whole: bool = False  # whether it makes sense of prompts of its full length alone
     append_only: bool = False  # whether nothing in its stream is ever overwritten, so that its head reads every stage
     training_needs: TrainingNeeds = TrainingNeeds()
 

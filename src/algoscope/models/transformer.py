@@ -83,7 +83,6 @@ class TransformerNetwork(Network):
     """Stages: "embedding", "layer 1" … "layer L", and with norm "before" also "norm", which the read-out sees."""
 
     ends = ("embedded", "answer")
-    whole = False  # whether it makes sense of prompts of its full length alone
     describe: Callable[["TransformerNetwork"], object] | None = None  # what it prints as, if not as its modules
 
     def __init__(self, model: Transformer, inputs: int, outputs: int, length: int, generator: torch.Generator) -> None:

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
+from algoscope.algorithms.least_squares import LeastSquares
 from algoscope.reading.probe import FittedProbe, chunks
 from algoscope.trace import Prompts, Trace
 
@@ -74,3 +75,13 @@ def _answers(
         read = [reading.maps[stage](states[stage][:, 0])[:, 0] for stage in reading.states.stages]
         parts.append(torch.stack(read))
     return torch.cat(parts, dim=1).unflatten(1, (prompts.batch, len(queries)))
+
+
+def outside_span(
+    weights: Float[Tensor, "stages batch dim"], prompts: Prompts, position: int
+) -> Float[Tensor, "batch stages"]:
+    """The share of the squared weights that lies outside the span of the first `position` examples."""
+    problem = LeastSquares.of(prompts)
+    coordinates = torch.einsum("bdk,sbd->sbk", problem.basis[:, position], weights.double()).square()
+    unseen = torch.where(problem.eigenvalues[:, position] > 0, 0.0, coordinates).sum(-1)
+    return (unseen / coordinates.sum(-1).clamp(min=1e-300)).mT

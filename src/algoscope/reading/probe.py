@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional
 
 from algoscope import arguments, contracts
 from algoscope.contracts import Show, States, Task
@@ -74,9 +75,12 @@ class FittedProbe(contracts.Reading):
 
     def trace(self, prompts: Prompts) -> Trace:
         """What each stage predicts, on prompts that the probes should not have seen."""
+        return Trace("the model", self.read_targets(prompts).reshape(-1, *prompts.y.shape), self.states.stages, prompts)
+
+    def read_targets(self, prompts: Prompts) -> Float[Tensor, "stages batch points targets"]:
+        """The same as coordinates: of a label that is one of many, each label has one."""
         probe = self.of_targets()
-        parts = [probe.read(chunk)[0] for chunk in chunks(prompts)]
-        return Trace("the model", torch.cat(parts, 1).reshape(-1, *prompts.y.shape), self.states.stages, prompts)
+        return torch.cat([probe.read(chunk)[0] for chunk in chunks(prompts)], 1)
 
     def read(
         self, prompts: Prompts, columns: Columns | None = None
@@ -84,7 +88,7 @@ class FittedProbe(contracts.Reading):
         """What each stage predicts, and of each column what is left unread of its null, minus what is left of itself,
         in squares: above zero where the column can be read.
         """
-        states, wanted = self.states.of(prompts), _wanted(prompts, columns)
+        states, wanted = self.states.of(prompts), _wanted(self.states.task, prompts, columns)
         values, gains = [], []
         for stage in self.states.stages:  # one at a time: many columns of many coordinates fill the memory
             read = self.maps[stage](states[stage])
@@ -215,22 +219,22 @@ def fit(
 
     `columns` gives the prompts and their columns in chunks of a size.
     """
-    at = torch.ones(prompts.positions, dtype=torch.bool) if at is None else at
+    at, task = torch.ones(prompts.positions, dtype=torch.bool) if at is None else at, states.task
     train, validation = (Part({stage: Moments() for stage in states.stages}, Moments(), []) for _ in range(2))
     size = min(prompts.batch // VALIDATION, CHUNK)
     parts = ((chunk, None) for chunk in chunks(prompts, size)) if columns is None else columns(size)
     for k, (chunk, own) in enumerate(parts):
-        part, wanted = train if k % VALIDATION else validation, _wanted(chunk, own)[:, at].flatten(0, 1)
+        part, wanted = train if k % VALIDATION else validation, _wanted(task, chunk, own)[:, at].flatten(0, 1)
         for stage, state in states.of(chunk).items():
             part.stages[stage].add(state[:, at].flatten(0, 1), wanted)
         if own is not None:
             features = own[:, at].movedim(2, 3).flatten(0, 2)
             part.columns.add(features, features[:, :0])
-            if prompts.target_columns.shape[2] > 1:
+            if own.shape[-1] > 1:
                 part.shown.append(own)
         done(chunk.batch)
     maps = {stage: solve(train.stages[stage], validation.stages[stage]) for stage in states.stages}
-    return FittedProbe(states, maps, (train, validation), prompts.target_columns.shape[2], at)
+    return FittedProbe(states, maps, (train, validation), targets_of(task, prompts).shape[2], at)
 
 
 def check_prompts(prompts: object, task: Task) -> None:
@@ -251,8 +255,17 @@ def chunks(prompts: Prompts, size: int = CHUNK) -> Iterator[Prompts]:
         yield replace(prompts, x=prompts.x[part], y=prompts.y[part])
 
 
-def _wanted(prompts: Prompts, columns: Columns | None) -> Float[Tensor, "batch points targets_columns_nulls"]:
-    targets = prompts.target_columns.double().cpu()
+def targets_of(task: Task, prompts: Prompts) -> Float[Tensor, "batch points targets"]:
+    """What a probe is fitted to: the targets, or a vector with a 1 in the place of a label that is one of many."""
+    if task.answer == "choice":
+        return functional.one_hot(prompts.y.long(), task.outputs).double().cpu()
+    return prompts.target_columns.double().cpu()
+
+
+def _wanted(
+    task: Task, prompts: Prompts, columns: Columns | None
+) -> Float[Tensor, "batch points targets_columns_nulls"]:
+    targets = targets_of(task, prompts)
     if columns is None:
         return targets
     extra = columns.flatten(2)

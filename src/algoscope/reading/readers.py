@@ -38,7 +38,7 @@ class LinearProbe(Reader):
     def fit(self, states: States, prompts: Prompts) -> Reading:
         if not states.task.labels:
             return fit(states, prompts)
-        return BinarizedProbe(states, fit(states, _indicated(prompts, states.task)))
+        return BinarizedProbe(states, fit(states, prompts))
 
     def write(
         self,
@@ -71,8 +71,10 @@ class BinarizedProbe(Reading):
 
     def trace(self, prompts: Prompts) -> Trace:
         task, model = self.states.task, self.states.model
-        read = self.probe.trace(_indicated(prompts, task)).values
-        values, stages = _labels(read - 0.5 if task.answer == "chance" else read, task), self.states.stages
+        read, stages = self.probe.read_targets(prompts), self.states.stages
+        values = (
+            read.argmax(-1).double() if task.answer == "choice" else (read.reshape(-1, *prompts.y.shape) > 0.5).double()
+        )
         if isinstance(model, Network):
             own = _labels(predict(model, task, prompts)[None], task)
             values, stages = torch.cat([values, own.to(values)]), (*stages, ANSWERS)
@@ -255,13 +257,6 @@ def logit_lens(model: Network, task: Task, prompts: Prompts, stages: list[str] |
     if not model.append_only and not has_head(model, states):
         raise ValueError(f"{type(model).__name__} has no head that reads all of its stages {list(states.stages)}")
     return reader.fit(states, prompts).trace(prompts)
-
-
-def _indicated(prompts: Prompts, task: Task) -> Prompts:
-    """With the vector that has a 1 in the place of the label, where a label is one of many."""
-    if task.answer != "choice":
-        return prompts
-    return replace(prompts, y=functional.one_hot(prompts.y.long(), task.outputs).to(prompts.x), power=None)
 
 
 def _labels(logits: Float[Tensor, "stages batch points *answer"], task: Task) -> Tensor:

@@ -17,9 +17,8 @@ from algoscope.models import Network
 from algoscope.models.transformer import TransformerNetwork
 from algoscope.randomness import stream
 from algoscope.reading import fit, open_model, patch
-from algoscope.reading.induced import induced_weights
+from algoscope.reading.induced import induced_weights, outside_span
 from algoscope.reading.probe import FittedProbe
-from algoscope.reading.spectrum import outside_span
 from algoscope.studies.study import Training
 from algoscope.tasks import Task
 from algoscope.tasks.candidates import GRID
