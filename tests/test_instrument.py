@@ -171,7 +171,7 @@ def of_chains() -> Instrument:
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_steps_of_several_coordinates_with_a_mean_are_named_and_are_all_there_is(of_chains, noise):
-    """A read-out mixes and shifts them, which no other step explains."""
+    """A probe mixes and shifts them, which no other step explains."""
     verdict = of_chains.identify(holding(chains([1, 2, 3]), noise))
     assert [found.agreed for found in verdict.stages] == [((chains(10).name, step),) for step in (1, 2, 3)]
     assert all(found.certain for found in verdict.stages)

@@ -343,6 +343,6 @@ def test_a_configuration_on_file_is_that_of_a_plan_today(plugin):
     plan = configs.Training("a run", TASK, Transformer(2, 1, 8), Settings(steps=10), 0.001)
     on_file = formats.shortened(formats.in_format(json.loads(json.dumps(configs.config(plan))), 1))
     del on_file["format"]
-    assert not configs.otherwise(plan, {"0": {"config": on_file}})
+    assert not configs.config_changed(plan, {"0": {"config": on_file}})
     assert configs.in_words(on_file)[1] == "Transformer: layers 2, heads 1, width 8"
-    assert configs.otherwise(replace(plan, model=other(2, 1, 8)), {"0": {"config": on_file}})
+    assert configs.config_changed(replace(plan, model=other(2, 1, 8)), {"0": {"config": on_file}})

@@ -110,16 +110,16 @@ def boolean(name: str, value: object) -> None:
         raise ValueError(f"{name} must be True or False, got {shown(value)}")
 
 
-def choice(name: str, value: object, allowed: Collection[str], *, otherwise: str = "") -> None:
+def choice(name: str, value: object, allowed: Collection[str], *, alternative: str = "") -> None:
     if not isinstance(value, str) or value not in allowed:
-        names = ", ".join(repr(option) for option in allowed) + (f" or {otherwise}" if otherwise else "")
+        names = ", ".join(repr(option) for option in allowed) + (f" or {alternative}" if alternative else "")
         raise ValueError(f"{name} must be one of {names}, got {shown(value)}{nearest(value, allowed)}")
 
 
 def number_or_choice(name: str, value: object, allowed: Collection[str]) -> None:
     """A name out of `allowed`, or a positive number."""
     if isinstance(value, str) or not isinstance(value, int | float):
-        choice(name, value, allowed, otherwise="a positive number")
+        choice(name, value, allowed, alternative="a positive number")
     else:
         number(name, value, strict=True)
 
@@ -149,9 +149,9 @@ def finite(name: str, value: Tensor) -> None:
         raise ValueError(f"{name} must hold finite numbers only, got NaN or infinity")
 
 
-def matrix(name: str, value: object, dim: int, otherwise: str) -> Tensor:
+def matrix(name: str, value: object, dim: int, alternative: str) -> Tensor:
     """The value as a dim x dim matrix in float64."""
-    want = f"{name} must be {otherwise} or a {dim} x {dim} matrix (dim = {dim})"
+    want = f"{name} must be {alternative} or a {dim} x {dim} matrix (dim = {dim})"
     try:
         result = torch.as_tensor(value, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError, OverflowError):

@@ -44,7 +44,7 @@ def connected(edges: Relation) -> Relation:
 
 
 def settled(edges: Relation, hops: int) -> tuple[Relation, Bool[Tensor, "*graphs"]]:
-    """Pairs at most so many hops apart, and whether these are all that are connected: one hop more finds nobody new."""
+    """Pairs at most so many hops apart, and whether these are all that are connected: one more hop finds no node."""
     reached = within(edges, hops)
     return reached, (reached == after(reached, edges)).all(-1).all(-1)
 

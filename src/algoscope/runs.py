@@ -365,6 +365,6 @@ def provenance(device: torch.device) -> dict[str, str]:
     ALGOSCOPE_COMMIT names the commit where the code runs outside of its repository.
     """
     ask = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=40"]
-    told = os.environ.get("ALGOSCOPE_COMMIT")
-    commit = told or subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+    given = os.environ.get("ALGOSCOPE_COMMIT")
+    commit = given or subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
     return {**environment(device), "commit": commit, "date": datetime.now(UTC).date().isoformat()}

@@ -28,9 +28,9 @@ class Terminated(SystemExit):
     KeyboardInterrupt, its arguments are what was said already.
     """
 
-    def __init__(self, number: int, *said: str) -> None:
+    def __init__(self, number: int, *message: str) -> None:
         super().__init__(128 + number)
-        self.args = said
+        self.args = message
 
 
 def exit_on_signal() -> None:
@@ -107,8 +107,8 @@ def end_with_parent(patience: float) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _raise(number: int, *said: str) -> NoReturn:
-    raise KeyboardInterrupt(*said) if number == signal.SIGINT else Terminated(number, *said)
+def _raise(number: int, *message: str) -> NoReturn:
+    raise KeyboardInterrupt(*message) if number == signal.SIGINT else Terminated(number, *message)
 
 
 def _repeated() -> bool:

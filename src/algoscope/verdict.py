@@ -92,8 +92,8 @@ class StageVerdict:
         if self.null:
             return "none: no algorithm beats the null"
         if not self.agreed:
-            said = [f"{kind} says {kept[0].name} {kept[0].step}" for kind, kept in self.candidates.items()]
-            return f"undecided: {', '.join(said)}"
+            different = [f"{kind} says {kept[0].name} {kept[0].step}" for kind, kept in self.candidates.items()]
+            return f"undecided: {', '.join(different)}"
         names = dict.fromkeys(name for name, _ in self.agreed)
         words = "; ".join(f"{name} {some([step for own, step in self.agreed if own == name])}" for name in names)
         same = [f"{name} {step}" for name, step in self.spellings if len(self.agreed) == 1][1:]

@@ -70,8 +70,8 @@ def _closest(verdict: Verdict, held: Sequence[StageVerdict]) -> list[str]:
     groups: dict[tuple[tuple[str, ...], bool], list[StageVerdict]] = {}
     for found in held:
         groups.setdefault((_names(verdict, found), found.certain), []).append(found)
-    said = _leading(verdict, held) if verdict.named else None
-    sentences = [_say(verdict, names, certain, stages, said) for (names, certain), stages in groups.items()]
+    summarized = _leading(verdict, held) if verdict.named else None
+    sentences = [_sentence(verdict, names, certain, stages, summarized) for (names, certain), stages in groups.items()]
     more = [found for found in held if not found.exact and found.mixture_gain[1] > 0]
     if more:
         missed = [found.mixture_gain[0] for found in more]
@@ -95,12 +95,12 @@ def _names(verdict: Verdict, found: StageVerdict) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(names), key=verdict.named.index))
 
 
-def _say(
+def _sentence(
     verdict: Verdict,
     names: tuple[str, ...],
     certain: bool,
     stages: Sequence[StageVerdict],
-    said: tuple[str, list[StageVerdict]] | None,
+    summarized: tuple[str, list[StageVerdict]] | None,
 ) -> str:
     """What some stages are; where the summary `said` so already, only the steps."""
     if not names:
@@ -112,7 +112,7 @@ def _say(
         )
     steps = ", ".join("/".join(str(step) for step in in_order(found.steps(name))) for found in stages)
     several = len(verdict.algorithms[name]) > 1
-    if said == (name, list(stages)):
+    if summarized == (name, list(stages)):
         return f"The step{'s are' if len(stages) > 1 else ' is'} {steps}." if several else ""
     which = f", step{'s' if len(stages) > 1 else ''} {steps}" if several else ""
     return f"{_are(verdict, stages, certain)} {name}{which}."
@@ -120,16 +120,16 @@ def _say(
 
 def _rates(verdict: Verdict) -> str:
     """How the matching steps grow."""
-    said = []
+    growth = []
     often = [name for name in verdict.named if 2 * verdict.count(name) >= verdict.count(verdict.named[0])]
     for name, law in ((name, law) for name, law in verdict.laws.items() if name in often):
         times = f"{law.growth:.2f} ({verdict.confidence:.0%} CI {law.low:.2f} to {law.high:.2f})"
         where = spans(law.used, verdict.trace.stages)
         if law.law == "linear" and law.low > 0:
-            said.append(f"that of {name} grows by {times} a stage over {where}")
+            growth.append(f"that of {name} grows by {times} a stage over {where}")
         elif law.law == "exponential" and law.low > 1:
-            said.append(f"that of {name} grows by a factor of {times} a stage over {where}")
-    return f"The best-matching number of steps: {'; '.join(said)}." if said else ""
+            growth.append(f"that of {name} grows by a factor of {times} a stage over {where}")
+    return f"The best-matching number of steps: {'; '.join(growth)}." if growth else ""
 
 
 def _rest(verdict: Verdict, held: Sequence[StageVerdict]) -> str:

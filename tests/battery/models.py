@@ -131,7 +131,7 @@ def check_shapes(model: Model) -> None:
 
 
 def check_states(model: Model) -> None:
-    """The read-out turns the last state into outputs."""
+    """The head turns the last state into outputs."""
     network, tokens = scrambled(model), draw_tokens(3, LENGTH, inputs=form(model)[0])
     outputs, states = network.run(tokens, network.stages)
     assert network.stages[0] == "embedding"

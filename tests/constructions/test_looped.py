@@ -15,7 +15,7 @@ PROMPTS = TASK.sample(8, seed=0)
 
 @torch.no_grad()
 def shown(network, stage, task=TASK, prompts=PROMPTS):
-    """What the network's own read-out finds at a stage, for the test point."""
+    """What the network's own head predicts at a stage, for the test point."""
     states = network.run(task.encode(prompts.x, prompts.y), [stage])[1]
     return task.read(network.read_out(states[stage]))[:, -1]
 

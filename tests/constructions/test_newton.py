@@ -20,7 +20,7 @@ def test_it_runs_newton(dim, examples, steps):
     exact = ag.algorithms.Newton(steps, start=alpha).trace(prompts).values[:, :, -1]
     torch.testing.assert_close(predictions(network, task, prompts), exact[-1], rtol=1e-9, atol=1e-9)
     states = network.run(task.encode(prompts.x, prompts.y), network.stages)[1]
-    for step in range(steps + 1):  # the prediction of each step is in the stream, read by the network's own read-out
+    for step in range(steps + 1):  # the prediction of each step is in the stream, read by the network's own head
         shown = network.read_out(states[f"layer {step + 3}"])[:, -1, 0]
         torch.testing.assert_close(shown, exact[step], rtol=1e-9, atol=1e-9)
 

@@ -1,4 +1,4 @@
-"""The looped transformer for chains of thought against gradient descent on the layer that is asked for."""
+"""The looped transformer for chain of thought against gradient descent on the layer that is asked for."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Read-outs against scikit-learn, read-outs trained by gradient descent, and models of other makes."""
+"""Linear probes against scikit-learn, probes trained by gradient descent, and models of other makes."""
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_an_exact_planted_step_is_read_up_to_its_scale(step):
     exact = ag.algorithms.Newton([step]).trace(prompts).values[0]
     cosine = (read * exact).sum() / (read.norm() * exact.norm())
     assert float(cosine) > 0.998
-    assert float((read * exact).sum() / exact.square().sum()) > 1.05  # a read-out of y stretches what it reads
+    assert float((read * exact).sum() / exact.square().sum()) > 1.05  # a probe of y stretches what it reads
 
 
 @pytest.mark.parametrize("at", [7, None])

@@ -100,8 +100,8 @@ def test_the_plan_is_that_of_the_paper():
 
 
 def test_the_longest_training_on_file_is_judged():
-    standard, own = (names.run(kind, names.CHAINS) for kind in (names.STANDARD, names.ALGOFORMER))
-    more = names.longer(names.CHAINS)
+    standard, own = (names.run(kind, names.CHAIN_OF_THOUGHT) for kind in (names.STANDARD, names.ALGOFORMER))
+    more = names.longer(names.CHAIN_OF_THOUGHT)
     numbers = {standard: {"0": model_of(0.1)}, own: {"0": model_of(0.2)}}
     (claim,) = (claim for claim in CLAIMS if claim.id == "beats-standard-chains")
     assert claim.record(numbers)["verdict"] == "fails"
@@ -126,17 +126,19 @@ def test_that_few_scored_loops_are_unstable_agrees_with_the_paper(ratio, unharme
 )
 def test_how_near_errors_are_to_the_least_possible(error, noise, verdict):
     """The bound is 1/.9: a tenth of the error is left. All seeds are compared with the one least error."""
-    less, more = (names.run(names.STANDARD, names.CHAINS, steps) for steps in ("", names.longer(names.CHAINS)))
+    less, more = (
+        names.run(names.STANDARD, names.CHAIN_OF_THOUGHT, steps) for steps in ("", names.longer(names.CHAIN_OF_THOUGHT))
+    )
     own = {seed: model_of(error, noise=noise, config={"settings": {"steps": 300}}) for seed in ("0", "1")}
     short = model_of(0.2, config={"settings": {"steps": 100}})
-    numbers = {less: {"0": short}, more: own, names.least(names.CHAINS): {"0": model_of(0.1)}}
+    numbers = {less: {"0": short}, more: own, names.least(names.CHAIN_OF_THOUGHT): {"0": model_of(0.1)}}
     (claim,) = (claim for claim in CLAIMS if claim.id == "least-standard-chains")
     told = claim.record(numbers)
     assert (told["verdict"], len(told["seeds"])) == (verdict, 2)
     assert noise or told["seeds"] == [pytest.approx(error / 0.1)] * 2
     assert claim.record({more: own})["verdict"] == "not run"
     rows = [(row["row"], row["series"], row["x"]) for row in over_least(numbers)]
-    after = [("chains, 300 steps", names.STANDARD, seed) for seed in told["seeds"]]
+    after = [("chain of thought, 300 steps", names.STANDARD, seed) for seed in told["seeds"]]
     assert rows == [("chains, 100 steps", names.STANDARD, pytest.approx(2.0)), *after]
 
 

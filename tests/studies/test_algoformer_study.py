@@ -14,7 +14,7 @@ from algoscope.models import AlgoFormer, Looped, Transformer
 from algoscope.randomness import normal, stream
 from algoscope.studies.algoformer import candidates, controls, costs, loops, measures, names, references
 from algoscope.studies.algoformer.measures import per_example, summary
-from algoscope.studies.constructions.controls import CONTROLS, RATE, said
+from algoscope.studies.constructions.controls import CONTROLS, RATE, identified
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
 
 FEATURES = RepresentationRegression(dim=3, examples=8)
@@ -202,7 +202,7 @@ def test_loops_at_which_nothing_is_found():
 
 
 def test_a_loop_that_is_a_step_of_gradient_descent_advances_by_one():
-    found = loops.summary(said(CONTROLS["gradient descent"], 200, 200)[1])
+    found = loops.summary(identified(CONTROLS["gradient descent"], 200, 200)[1])
     closest = found["closest"][f"GradientDescent(rate={RATE})"]["step"]
     steps = dict(zip((stage["stage"] for stage in found["stages"]), closest, strict=True))
     assert [steps[f"loop {k}"] for k in (3, 4, 5)] == [3, 4, 5]

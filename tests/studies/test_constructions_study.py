@@ -11,7 +11,7 @@ from algoscope import algorithms, constructions
 from algoscope.instrument import Instrument
 from algoscope.studies import study
 from algoscope.studies.constructions.claims import CLAIMS, everywhere, exactness, law, nowhere, order_in_c
-from algoscope.studies.constructions.controls import CONTROLS, DESCENT, PLAIN, coinciding
+from algoscope.studies.constructions.controls import CONTROLS, GRADIENT_DESCENT, PLAIN, coinciding
 from algoscope.studies.constructions.controls import named as judged_by_the_instrument
 from algoscope.studies.constructions.measures import errors, grid, sizes
 from algoscope.studies.constructions.subjects import SUBJECTS, Comparison, Size
@@ -40,7 +40,7 @@ def test_what_is_not_a_number_is_as_bad_as_any():
 
 @pytest.mark.parametrize(
     ("name", "prompts"),
-    [("Newton, looped", 1000), ("gradient descent", 1000), ("series", 400), ("chains of thought", 300)],
+    [("Newton, looped", 1000), ("gradient descent", 1000), ("AR series", 400), ("chain of thought", 300)],
 )
 def test_the_instrument_names_what_was_planted(name, prompts):
     found = judged_by_the_instrument(CONTROLS[name], prompts, prompts)
@@ -54,7 +54,7 @@ def test_the_instrument_names_what_was_planted(name, prompts):
 def test_being_sure_of_what_is_not_so_is_told():
     """Of gradient descent at half its rate, where the instrument was told that it is at that rate."""
     control = CONTROLS["gradient descent"]
-    shifted = {f"loop {k}": (DESCENT.name, k + 1) for k in range(2, 5)}
+    shifted = {f"loop {k}": (GRADIENT_DESCENT.name, k + 1) for k in range(2, 5)}
     counts = judged_by_the_instrument(replace(control, expected=shifted, empty=()), 1000, 1000)["named"]
     assert counts["wrong"] == counts["expected"] == 3
     assert counts["kept"] == counts["computes"] == 0
@@ -124,7 +124,7 @@ def test_another_law_is_wrong(told, low, verdict):
     def measured(told: str, low: float, growth: float | None = 1.2):
         return {"0": {"law": {"law": told, "growth": growth, "low": low, "high": 1.3}, "verdict": {"prompts": 100}}}
 
-    found = law({"Newton": measured(told, low), "decoder": measured("linear", 0.9), "series": measured("", 0, None)})
+    found = law({"Newton": measured(told, low), "decoder": measured("linear", 0.9), "AR series": measured("", 0, None)})
     assert found is not None
     assert (found.verdict, len(found.values)) == (verdict, 2)
 
@@ -144,7 +144,7 @@ def test_sizes_are_those_of_the_network():
     found = sizes(NEWTON, NEWTON.compared(SIZE, 0), SIZE)
     assert (found["layers"], found["before"], found["looped"], found["after"]) == (5, 5, 0, 0)
     assert (found["stated"], found["stated_heads"]) == (10, None)
-    looped = next(subject for subject in SUBJECTS if subject.name == "chains of thought")
+    looped = next(subject for subject in SUBJECTS if subject.name == "chain of thought")
     found = sizes(looped, looped.compared(SIZE, 0), SIZE)
     assert (found["before"], found["looped"], found["after"], found["stated"]) == (2, 1, 1, 9)
     assert found["heads"] == found["stated_heads"] == 2

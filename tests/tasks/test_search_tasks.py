@@ -162,7 +162,7 @@ def test_bad_arguments_are_named(kind, bad, message):
         (
             "mixed.fvecs",
             np.array([1, 5, 7, 5], "<i4").tobytes(),
-            "not all of its vectors have 1 numbers",
+            "its vectors must all have 1 numbers",
         ),
         ("complex.npy", np.ones((9, 2)) * 1j, "must hold vectors as .npy, .fvecs or IDX: its numbers are complex128"),
         (

@@ -1,4 +1,4 @@
-"""Chains of thought: the judge is the network that made them, found again layer by layer."""
+"""Chain of thought: the judge is the network that made them, found again layer by layer."""
 
 import numpy as np
 import pytest

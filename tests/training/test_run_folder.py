@@ -270,7 +270,7 @@ def test_a_folder_of_another_configuration_is_not_trained_on(folder, tmp_path):
 
 @pytest.mark.parametrize("name", ["model", "state", "metrics"])
 def test_what_is_no_file_is_not_waited_for(folder, tmp_path, name):
-    """Of a pipe nobody writes to, reading would never end."""
+    """Of a pipe that no one writes to, reading would never end."""
     file = getattr(folder, name)
     file.unlink()
     os.mkfifo(file)

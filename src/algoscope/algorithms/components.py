@@ -101,7 +101,7 @@ class Components(Algorithm):
 
     def trace(self, prompts: Prompts) -> Trace:
         edges = adjacency(prompts)
-        return told(self.name, prompts, [0], [reachability.connected(edges)], edges)
+        return labeled(self.name, prompts, [0], [reachability.connected(edges)], edges)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Degree(Algorithm):
         degrees = edges.sum(-1) - 1
         products = degrees[:, :, None] * degrees[:, None]
         found = [edges | (products >= threshold) for threshold in self.thresholds]
-        return told(self.name, prompts, self.thresholds, found, edges, "a heuristic: it does not converge")
+        return labeled(self.name, prompts, self.thresholds, found, edges, "a heuristic: it does not converge")
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class AllConnected(Algorithm):
 
     def trace(self, prompts: Prompts) -> Trace:
         edges = adjacency(prompts)
-        return told(self.name, prompts, [0], [torch.ones_like(edges)], edges, "a heuristic: it does not converge")
+        return labeled(self.name, prompts, [0], [torch.ones_like(edges)], edges, "a heuristic: it does not converge")
 
 
 def adjacency(prompts: Prompts) -> Relation:
@@ -156,10 +156,10 @@ def iterated(name: str, prompts: Prompts, steps: Steps, states: Iterator[Relatio
     for step, state in zip(range(kept[-1] + 1), states, strict=False):
         if step in kept:
             found.append(state)
-    return told(name, prompts, kept, found, adjacency(prompts))
+    return labeled(name, prompts, kept, found, adjacency(prompts))
 
 
-def told(
+def labeled(
     name: str, prompts: Prompts, stages: Sequence[int], found: Sequence[Relation], edges: Relation, note: str = ""
 ) -> Trace:
     """A row has converged when it is the component of its node."""

@@ -51,12 +51,12 @@ class OnFeatures(Algorithm):
     def trace(self, prompts: Prompts) -> Trace:
         if prompts.dim != getattr(self.task, "dim", prompts.dim):
             raise ValueError(f"prompts must be of the task {type(self.task).__name__}, got ones of dim {prompts.dim}")
-        values, told = [], []
+        values, stages_and_notes = [], []
         for problem in _problems(self.task, prompts):
             part = self.algorithm.trace(problem)
             values.append(part.values)
-            told.append((part.stages, part.note))  # and not its weights, which would fill the memory
-        stages, note = told[0]
+            stages_and_notes.append((part.stages, part.note))  # and not its weights, which would fill the memory
+        stages, note = stages_and_notes[0]
         return Trace(
             self.name, self.task.solved(values).reshape(len(stages), *prompts.y.shape), stages, prompts, note=note
         )

@@ -99,7 +99,7 @@ class PreconditionedGradientDescent(Algorithm):
         arguments.steps(self.steps)
         arguments.number_or_choice("rate", self.rate, ["best"])
         if isinstance(self.preconditioner, str):
-            arguments.choice("preconditioner", self.preconditioner, ["diagonal"], otherwise="a matrix")
+            arguments.choice("preconditioner", self.preconditioner, ["diagonal"], alternative="a matrix")
 
     def trace(self, prompts: Prompts) -> Trace:
         problem = LeastSquares.preconditioned(prompts, self._root(prompts))

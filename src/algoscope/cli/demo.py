@@ -20,7 +20,7 @@ def main(out: Path = Path("demo"), steps: int | None = None, seed: int = 0, prom
         out: Folder for the run and its page.
         steps: Of training; by default as many as it takes to learn.
         seed: Seed of the model and of all prompts.
-        prompts: Number of prompts to compare on; read-outs are fitted on as many others.
+        prompts: Number of prompts to compare on; probes are fitted on as many others.
     """
     console = Console()
     console.print("A transformer learns linear regression from examples in its prompt …")

@@ -27,14 +27,14 @@ def parse_and_call(main: Callable[..., None], prog: str, arguments: Sequence[str
     def later(*given: object, **named: object) -> Callable[[], None]:
         return functools.partial(main, *given, **named)
 
-    with contextlib.redirect_stderr(io.StringIO()) as said:
+    with contextlib.redirect_stderr(io.StringIO()) as output:
         try:
             with REGISTRY:
                 call = tyro.cli(later, prog=prog, args=arguments, config=config)
         except SystemExit as end:
             if not end.code or isinstance(end, stopping.Terminated):
                 raise
-            box = said.getvalue().split("\n", 1)[-1]  # without its title
+            box = output.getvalue().split("\n", 1)[-1]  # without its title
             words = re.sub(r"[│╭╮╰╯─\s]+|[-+|]{3,}", " ", box.split("Argument helptext")[0].split("For full")[0])
             raise ValueError(f"{' '.join(words.split()).rstrip('.')}; see {prog} --help") from None
     call()

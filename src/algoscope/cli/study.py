@@ -40,7 +40,7 @@ def main(
     judged = [claim for claim in claims if claim["verdict"] != "not run"]
     for claim in judged:
         ours = "" if claim["ours"] is None else f"{claim['ours']:.3g} ({claim['low']:.3g} – {claim['high']:.3g})"
-        print(f"{claim['verdict']:>10}  {claim['id']}: {claim['says']} {ours}")
+        print(f"{claim['verdict']:>10}  {claim['id']}: {claim['sentence']} {ours}")
     if len(judged) < len(claims):
         print(f"\n  {len(claims) - len(judged)} more claims are about runs that were not made.")
     print(f"\n  {page}")

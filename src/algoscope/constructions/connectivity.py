@@ -5,7 +5,7 @@ are not negative; a block A^m gives scores with A^2m, which applied to the block
 positive just where nodes are at most 3^L hops apart.
 
 What is positive may be small: a layer turns a smallest entry m into m³/n, so that after L layers it is at least n^−e
-with e = (3^L − 1)/2. The sharpness of the read-out is n^e, by which all of it counts as connected.
+with e = (3^L − 1)/2. The sharpness of the output layer is n^e, by which all of it counts as connected.
 """
 
 import torch

@@ -27,11 +27,11 @@ def binary_search(task: Search, lookups: int) -> IndexNetwork:
     network.read_in.bias[2:] = torch.tensor([LARGE, -LARGE])
     network.read_out.weight[0, 0] = 1.0
     ranges, first = [(0, task.size - 1)], (task.size - 1) // 2
-    for m, asker in enumerate(network.blocks):
-        assert isinstance(asker, QueryMLP)
-        _pass_on(asker)
+    for m, query_mlp in enumerate(network.blocks):
+        assert isinstance(query_mlp, QueryMLP)
+        _pass_on(query_mlp)
         if m == 0:
-            asker.last.bias[first] = 1.0
+            query_mlp.last.bias[first] = 1.0
             continue
         entry = task.size + 2 * task.inputs
         start, following = task.inputs + (m - 1) * entry, []
@@ -39,8 +39,8 @@ def binary_search(task: Search, lookups: int) -> IndexNetwork:
             middle = (low + high) // 2
             for side, part in ((1.0, (low, middle - 1)), (-1.0, (middle + 1, high))):
                 if part[0] <= part[1]:
-                    _go(
-                        asker,
+                    _move(
+                        query_mlp,
                         (part[0] + part[1]) // 2,
                         start + middle,
                         slice(start + entry - task.inputs, start + entry),
@@ -51,19 +51,19 @@ def binary_search(task: Search, lookups: int) -> IndexNetwork:
     return network
 
 
-def _pass_on(asker: QueryMLP) -> None:
+def _pass_on(query_mlp: QueryMLP) -> None:
     """Hidden layers that keep each number as the positive parts of it and of its opposite."""
-    half = asker.middle.weight.shape[0] // 2
+    half = query_mlp.middle.weight.shape[0] // 2
     keep = torch.eye(half, dtype=torch.float64)
-    for norm in (asker.first_norm, asker.middle_norm):
+    for norm in (query_mlp.first_norm, query_mlp.middle_norm):
         norm.weight.fill_(1.0)
-    asker.middle.weight.copy_(torch.cat((torch.cat((keep, -keep), 1), torch.cat((-keep, keep), 1))))
-    asker.last.weight.copy_(torch.cat((keep, -keep), 1))
+    query_mlp.middle.weight.copy_(torch.cat((torch.cat((keep, -keep), 1), torch.cat((-keep, keep), 1))))
+    query_mlp.last.weight.copy_(torch.cat((keep, -keep), 1))
 
 
-def _go(asker: QueryMLP, to: int, read: int, compared: slice, side: float) -> None:
+def _move(query_mlp: QueryMLP, to: int, read: int, compared: slice, side: float) -> None:
     """The logit of a place is large after a place was read, and larger the further what was read is on that side."""
-    half = asker.first.weight.shape[0] // 2
+    half = query_mlp.first.weight.shape[0] // 2
     for sign, unit in ((1.0, to), (-1.0, half + to)):
-        asker.first.weight[unit, read] = sign * LARGE
-        asker.first.weight[unit, compared] = sign * side
+        query_mlp.first.weight[unit, read] = sign * LARGE
+        query_mlp.first.weight[unit, compared] = sign * side

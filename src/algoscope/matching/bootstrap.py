@@ -10,8 +10,8 @@ from torch import Tensor
 
 from algoscope.randomness import stream
 
-BEYOND = 1e6  # stands for the ratio of a resample that has no spread
-FEW = 10  # sequences that make up the spread of a cell; where fewer do, of at least twenty times as many, it is lonely
+LARGEST_RATIO = 1e6  # stands for the ratio of a resample that has no spread
+FEW = 10  # sequences that make up the spread of a cell: with fewer, of at least 20 times as many, outliers dominate
 
 
 def resampling(batch: int, resamples: int, seed: int) -> Float[Tensor, "resamples batch"]:
@@ -51,19 +51,19 @@ def larger_than_zero(
     rows = values.unsqueeze(1).flatten(1, -2)
     mean, error = rows.mean(0), _standard_error(rows)
     exact = error <= least  # no spread at all: the mean itself decides
-    lonely = _carriers(rows) < min(FEW, rows.shape[0] / 20)
+    outlier_dominated = _effective_sample_size(rows) < min(FEW, rows.shape[0] / 20)
     ratios, tail = _studentized(rows.flatten(1), draws).unflatten(1, mean.shape), (1 - confidence) / 2
-    chance = torch.where(exact | lonely, -torch.inf, ratios).amax(dim=-1).clamp(min=0)
+    chance = torch.where(exact | outlier_dominated, -torch.inf, ratios).amax(dim=-1).clamp(min=0)
     bars = torch.quantile(chance, 1 - tail, dim=0)[:, None].repeat(1, mean.shape[1])
-    for i in lonely.any(1).nonzero()[:, 0].tolist():
-        own, half = lonely[i], tail / 2
+    for i in outlier_dominated.any(1).nonzero()[:, 0].tolist():
+        own, half = outlier_dominated[i], tail / 2
         bars[i] = torch.quantile(chance[:, i], 1 - half)
         alone = torch.quantile(ratios[:, i, own], 1 - half / int(own.sum()), dim=0)
         bars[i, own] = alone.maximum(bars[i, own])
     return ((mean > least) & (exact | (mean / error > bars))).view(values.shape[1:])
 
 
-def _carriers(values: Float[Tensor, "batch *cells"]) -> Float[Tensor, "*cells"]:
+def _effective_sample_size(values: Float[Tensor, "batch *cells"]) -> Float[Tensor, "*cells"]:
     """How many sequences make up the spread of a cell: all, if it is spread evenly; 1, if it is one sequence's."""
     spread = (values - values.mean(0)).square()
     shares = spread / spread.sum(0).clamp(min=1e-300)
@@ -80,7 +80,7 @@ def _studentized(values: Float[Tensor, "batch cells"], draws: Float[Tensor, "res
     means = draws @ centered
     variance = (draws @ centered.square() - means.square()).clamp(min=0) / max(values.shape[0] - 1, 1)
     moved = means.abs() > 1e-12 * centered.abs().amax(0).clamp(min=1e-300)
-    return torch.where(moved, means / variance.sqrt(), 0.0).clamp(-BEYOND, BEYOND)
+    return torch.where(moved, means / variance.sqrt(), 0.0).clamp(-LARGEST_RATIO, LARGEST_RATIO)
 
 
 def ratio_interval(

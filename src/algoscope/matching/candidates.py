@@ -1,4 +1,4 @@
-"""Which steps of which algorithms a stage may be: the closest one, and all that cannot be told from it."""
+"""Which steps of which algorithms a stage may be: the closest one, and all that are statistically tied with it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -195,7 +195,7 @@ def positions_at(prompts: Prompts, positions: Positions = "all", first: int = 1)
         arguments.integer("positions", positions, 0)
         kept = t == positions
     else:
-        arguments.choice("positions", positions, VIEWS, otherwise="a single position t")
+        arguments.choice("positions", positions, VIEWS, alternative="a single position t")
         views = {"all": t >= 0, "t<dim": t < prompts.dim, "t>=dim": t >= prompts.dim}
         kept = views[positions] & (t >= first)
     if not bool(kept.any()):
@@ -256,7 +256,7 @@ def measure_of(chosen: str | Measure) -> Measure:
     """A measure, or that which a name stands for."""
     if isinstance(chosen, Measure):
         return chosen
-    arguments.choice("measure", chosen, MEASURES, otherwise="a Measure")
+    arguments.choice("measure", chosen, MEASURES, alternative="a Measure")
     return MEASURES[chosen]
 
 

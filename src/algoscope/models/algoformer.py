@@ -63,7 +63,7 @@ class Looped(Transformer):
     `layers` run `loops` times, each time on the sum of the last loop's output and the embedded prompt.
 
     Yang et al. 2024: the first loop starts from zero, positions are part of the prompt, and every loop ends with a norm
-    that the next loop and the read-out read. `scored_loops` and `truncated` are as in `AlgoFormer`.
+    that the next loop and the head read. `scored_loops` and `truncated` are as in `AlgoFormer`.
     """
 
     layers: int = 1  # blocks inside the loop
@@ -132,7 +132,7 @@ class LoopingNetwork(TransformerNetwork):
 
     @abstractmethod
     def end(self, stream: Stream) -> Stream:
-        """The input of the read-out, given the output of a loop."""
+        """The input of the head, given the output of a loop."""
 
     def through(self, blocks: slice, stream: Stream) -> Stream:
         for block in self.blocks[blocks]:

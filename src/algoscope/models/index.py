@@ -167,8 +167,8 @@ class IndexNetwork(Network):
         self.encoder = encoder(model.picture, inputs, generator)
         inputs = inputs if self.encoder is None else self.encoder.features
         seen = inputs * (1 + 2 * model.fourier_octaves)  # of a query, or of what was read
-        self.octaves = model.fourier_octaves if model.slots and not separate else 0  # of a point that is to be ordered
-        self.read_in, self.norm = Linear(inputs * (1 + 2 * self.octaves), model.width), Norm(model.width)
+        self.fourier_octaves = model.fourier_octaves if model.slots and not separate else 0  # of an ordered point
+        self.read_in, self.norm = Linear(inputs * (1 + 2 * self.fourier_octaves), model.width), Norm(model.width)
         self.read_out = Linear(model.width, 1 + model.folds)
         self.read_out.idle = slice(None)  # scores are standardized over their set
         self.norm.idle = slice(None) if separate or not model.slots else None  # the shift that scores alone see
@@ -194,13 +194,13 @@ class IndexNetwork(Network):
         )
         feedback = model.without != "feedback"
         past = asked if feedback else [model.lookups * model.shared for _ in asked]
-        askers = [QueryMLP(seen + size, model.hidden, address, generator) for size in past]
-        self.blocks = nn.ModuleList([*blocks, *askers])
+        query_mlps = [QueryMLP(seen + size, model.hidden, address, generator) for size in past]
+        self.blocks = nn.ModuleList([*blocks, *query_mlps])
         # Without a bias a norm leaves the direction of a point alone, of a number its sign: orders then break at zero,
         # and all queries on one side of it are looked up alike. A shared network sees which look-up it is: a bias.
         draw_normal(self.read_in.bias, 1 / math.sqrt(inputs), generator)
-        for asker in () if model.shared else askers:
-            draw_normal(asker.first.bias, 1 / math.sqrt(asker.first.in_features), generator)
+        for query_mlp in () if model.shared else query_mlps:
+            draw_normal(query_mlp.first.bias, 1 / math.sqrt(query_mlp.first.in_features), generator)
         self.score, self.sort = Score(), Sort(model.softness)
         first = {"slot_bias": SLOT_BIAS, "token": math.inf}.get(model.address, 0.0)
         look = Look(TEMPERATURE, noisy=model.without != "noise")
@@ -257,7 +257,7 @@ class IndexNetwork(Network):
     def arrange(self, points: Float[Tensor, "*batch points inputs"]) -> tuple[Tensor, Tensor]:
         """A score for each point, and what the slots hold."""
         ordering, writing = self.blocks[: self.model.layers], self.blocks[self.model.layers : self.arranging]
-        state = self.read_in(fourier_features(points, self.octaves))
+        state = self.read_in(fourier_features(points, self.fourier_octaves))
         if self.see is None or self.written is None:
             state = self.norm(through(ordering, self.with_slots(state)))
             slots = state[..., self.points :, :]
@@ -300,9 +300,9 @@ class IndexNetwork(Network):
         if shared:
             seen, number, columns = self.first_of_shared(seen)
         for m in range(count):
-            asker, last = self.blocks[self.arranging + (0 if shared else m)], m == count - 1
+            query_mlp, last = self.blocks[self.arranging + (0 if shared else m)], m == count - 1
             own = None if noise is None else noise[..., m, :, :]
-            logits = asker(seen, *number[m])
+            logits = query_mlp(seen, *number[m])
             weights, entry, found = self.visit(
                 logits, queries, stored, own, barred, places, soft, points, directory, last, temperature
             )
@@ -315,11 +315,11 @@ class IndexNetwork(Network):
         """Of the network that is shared: what its first layer makes of the queries, what it adds for the number of each
         look-up, and its columns for what each reads.
         """
-        asker = self.blocks[-1]
-        assert isinstance(asker, QueryMLP)
-        number, asked, *columns = asker.first.weight.split(self.columns, -1)  # at once, and so is its gradient
+        query_mlp = self.blocks[-1]
+        assert isinstance(query_mlp, QueryMLP)
+        number, asked, *columns = query_mlp.first.weight.split(self.columns, -1)  # at once, and so is its gradient
         alone = number.ndim == 2
-        bias = asker.first.bias if alone else asker.first.bias[:, None, None]
+        bias = query_mlp.first.bias if alone else query_mlp.first.bias[:, None, None]
         rows = number.mT.contiguous().unbind(-2)
         each = [(row if alone else row[:, None, None],) for row in rows]
         return of_each(seen, asked.mT) + bias, each, columns

@@ -106,9 +106,9 @@ class Visit(nn.Module):
     `directory` has vectors, are known by these, and the others by logits of their own.
     """
 
-    def __init__(self, stored: int, look: Look, slot_bias: float, octaves: int) -> None:
+    def __init__(self, stored: int, look: Look, slot_bias: float, fourier_octaves: int) -> None:
         super().__init__()
-        self.stored, self.look, self.slot_bias, self.octaves = stored, look, slot_bias, octaves
+        self.stored, self.look, self.slot_bias, self.fourier_octaves = stored, look, slot_bias, fourier_octaves
 
     def forward(
         self,
@@ -145,7 +145,11 @@ class Visit(nn.Module):
         if directory is not None:
             alone = address.shape[-1] - directory.shape[-2]
             address = torch.cat((address[..., :alone], of_each(address[..., alone:], directory)), -1)
-        return weights, torch.cat((address, fourier_features(value, self.octaves), compared(queries, value)), -1), found
+        return (
+            weights,
+            torch.cat((address, fourier_features(value, self.fourier_octaves), compared(queries, value)), -1),
+            found,
+        )
 
 
 class Answer(nn.Module):
@@ -194,9 +198,11 @@ def waves(places: int, size: int, generator: torch.Generator) -> Float[Tensor, "
     return torch.cos(torch.pi / places * place * frequency) + INITIAL * noise
 
 
-def fourier_features(numbers: Float[Tensor, "*batch inputs"], octaves: int) -> Float[Tensor, "*batch more_inputs"]:
+def fourier_features(
+    numbers: Float[Tensor, "*batch inputs"], fourier_octaves: int
+) -> Float[Tensor, "*batch more_inputs"]:
     """The numbers, and sines and cosines of them, of which each octave has half the wave length of the one before."""
-    angles = [torch.pi * 2**octave * numbers for octave in range(octaves)]
+    angles = [torch.pi * 2**octave * numbers for octave in range(fourier_octaves)]
     return torch.cat([numbers, *(wave for angle in angles for wave in (angle.sin(), angle.cos()))], -1)
 
 

@@ -20,7 +20,7 @@ FORWARD = (
 class Recurrent(Model):
     """An LSTM of any depth (Hochreiter and Schmidhuber 1997).
 
-    Linear read-in, `layers` layers, linear read-out.
+    Linear embedding, `layers` layers, linear head.
 
     The defaults are the network of Fu et al., 5.3 million parameters.
     """

@@ -30,7 +30,7 @@ GELU = (math.sqrt(8 / math.pi), math.sqrt(8 / math.pi) * 0.044715)  # a and b of
 class Transformer(Model):
     """A transformer in the style of GPT-2.
 
-    GPT-2 without a vocabulary (Radford et al. 2019): linear read-in, `layers` blocks, linear read-out.
+    GPT-2 without a vocabulary (Radford et al. 2019): linear embedding, `layers` blocks, linear head.
 
     `activation` of the MLP, which is `mlp_ratio` times as wide as the stream (0: no MLP): "gelu" (the tanh form, as
     in GPT-2), "relu", or "bilinear", the product of two linear maps. `attention` weighs a visible token by the
@@ -64,7 +64,7 @@ class Transformer(Model):
         arguments.boolean("sink", self.sink)
         arguments.choice("attention", self.attention, ATTENTIONS)
         if isinstance(self.mask, str):
-            arguments.choice("mask", self.mask, MASKS, otherwise="a window of tokens")
+            arguments.choice("mask", self.mask, MASKS, alternative="a window of tokens")
         else:
             arguments.integer("mask", self.mask, 1)
         arguments.choice("norm", self.norm, NORMS)
@@ -80,7 +80,7 @@ class Transformer(Model):
 
 
 class TransformerNetwork(Network):
-    """Stages: "embedding", "layer 1" … "layer L", and with norm "before" also "norm", which the read-out sees."""
+    """Stages: "embedding", "layer 1" … "layer L", and with norm "before" also "norm", which the head reads."""
 
     ends = ("embedded", "answer")
     describe: Callable[["TransformerNetwork"], object] | None = None  # what it prints as, if not as its modules

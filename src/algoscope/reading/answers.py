@@ -36,12 +36,12 @@ class ByDistance:
 
 
 def accuracy_by_distance(
-    said: Bool[Tensor, "batch nodes *target"], x: Float[Tensor, "batch nodes nodes"]
+    predicted: Bool[Tensor, "batch nodes *target"], x: Float[Tensor, "batch nodes nodes"]
 ) -> ByDistance:
     """Answers [batch, nodes, nodes], true where nodes are said to be connected."""
     distances = reachability.distances(x.bool())
     nodes = x.shape[-1]
-    right = said.reshape(x.shape) == (distances >= 0)
+    right = predicted.reshape(x.shape) == (distances >= 0)
     place = torch.where(distances < 0, nodes, distances).flatten()
     pairs = torch.bincount(place, minlength=nodes + 1)
     hits = torch.bincount(place, right.flatten().double(), minlength=nodes + 1)
@@ -51,7 +51,7 @@ def accuracy_by_distance(
 
 
 def exact_match(
-    said: Bool[Tensor, "batch nodes *target"], y: Float[Tensor, "batch nodes *target"]
+    predicted: Bool[Tensor, "batch nodes *target"], y: Float[Tensor, "batch nodes *target"]
 ) -> Bool[Tensor, "batch"]:
     """Whether every answer about a graph is right."""
-    return (said == y.bool()).flatten(1).all(1)
+    return (predicted == y.bool()).flatten(1).all(1)

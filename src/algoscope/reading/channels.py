@@ -35,7 +35,7 @@ class Channels:
 def channels(weight: Float[Tensor, "*members width width"], nodes: int) -> Channels:
     """Least squares, block by block: B is the mean off the diagonal, and A what the mean on it is more than that.
 
-    Of a single node the two cannot be told apart, and all counts as the algorithm.
+    Of a single node the two are the same, and all counts as the algorithm.
     """
     arguments.integer("nodes", nodes, 1)
     if weight.shape[-1] % nodes:
@@ -57,7 +57,7 @@ def equivariance(show: Show, x: Float[Tensor, "batch nodes nodes"], seed: int = 
     """How alike the states of a graph and of the same graph with its nodes in another order are, stage by stage.
 
     `show` turns graphs into states of one or more blocks of n columns, such as `network.run(x, network.stages)[1]` of a
-    disentangled transformer, or the read-out of the stages of another. Each value is the cosine of the states of
+    disentangled transformer, or a linear probe of the stages of another. Each value is the cosine of the states of
     P A Pᵀ with those of A, whose rows and columns were moved afterwards; P is drawn for each graph.
     """
     order = torch.rand(x.shape[:2], generator=stream("relabeling", seed)).argsort(-1).to(x.device)

@@ -82,12 +82,12 @@ def _maps(moments: Moments, ridges: Float[Tensor, "trials targets"]) -> list[Lin
     covariance = moments.squares / moments.rows - mean_f[:, None] * mean_f
     values, basis = torch.linalg.eigh(covariance)
     values = values.clamp(min=0)
-    along = basis.mT @ (moments.products / moments.rows - mean_f[:, None] * mean_t)
+    projected = basis.mT @ (moments.products / moments.rows - mean_f[:, None] * mean_t)
     if values.mean() <= CONSTANT * moments.squares.diagonal().mean() / moments.rows:
-        along = torch.zeros_like(along)  # features that never vary are read as nothing
+        projected = torch.zeros_like(projected)  # features that never vary are read as nothing
     unit = values.mean().clamp(min=1e-300)
     maps = []
     for ridge in ridges:
-        weights = basis @ (along / (values[:, None] + ridge * unit))
+        weights = basis @ (projected / (values[:, None] + ridge * unit))
         maps.append(LinearMap(weights, mean_t - mean_f @ weights))
     return maps

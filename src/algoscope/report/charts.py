@@ -267,9 +267,9 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
     latest = alt.condition("datum.lookup == lookup", alt.value(ACCENT), alt.value(QUIET))
     reads = base.transform_filter("datum.kind == 'read'").transform_calculate(own="datum.search == search ? 1 : 0")
     lacking = reads.transform_aggregate(own="max(own)", groupby=["model"]).transform_filter("datum.own == 0")
-    lacking = lacking.transform_calculate(told=f"'{LACKING}'")
+    lacking = lacking.transform_calculate(label=f"'{LACKING}'")
     counted = reads.transform_filter("datum.own").transform_aggregate(last="max(lookup)", groupby=["model"])
-    counted = counted.transform_calculate(told="'look-up ' + min(lookup, datum.last) + ' of ' + datum.last")
+    counted = counted.transform_calculate(label="'look-up ' + min(lookup, datum.last) + ' of ' + datum.last")
     return layered(
         base.transform_filter(line).mark_rule(strokeDash=[5, 4], color=ACCENT).encode(y="y:Q"),
         at.transform_filter(cross).mark_point(shape="cross", size=180, filled=True, color=ACCENT),
@@ -281,7 +281,7 @@ def player(records: Sequence[Record], x_title: str, y_title: str, title: str, se
         read.mark_text(dy=-14, fontSize=13, fontWeight="bold").encode(text="lookup:Q", color=latest),
         *(
             each.mark_text(align="right", dx=-6, dy=14, fontSize=13, color=color).encode(
-                text="told:N", x=alt.value("width"), y=alt.value(0)
+                text="label:N", x=alt.value("width"), y=alt.value(0)
             )
             for each, color in ((lacking, ACCENT), (counted, QUIET))
         ),

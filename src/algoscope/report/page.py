@@ -60,7 +60,7 @@ def members_page(records: Mapping[str, Mapping[str, Any]], title: str, command: 
     for k, (file, record) in enumerate(records.items()):
         first, last = record["text"].partition(". ")[0].rstrip(".") + ".", record["stages"][-1]
         certain = sum(found["certain"] for found in record["stages"])
-        row = {"file": file, "name": f"member {k}", "says": first, "error": last["error"]}
+        row = {"file": file, "name": f"member {k}", "verdict": first, "error": last["error"]}
         rows.append(row | {"certain": f"{certain} of {len(record['stages'])}"})
     lead = ", ".join(f"{name} in {count}" for name, count in counts.most_common())
     return _filled(

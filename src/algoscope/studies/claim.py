@@ -13,7 +13,7 @@ Value = Estimate  # of one model; n are prompts
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found about a claim: a value for each seed, and whether they all say the same. No values: what was
+    """What was found about a claim: a value for each seed, and whether they all agree. No values: what was
     measured speaks for or against it without a number of this kind.
 
     `whole` is what they say together, where that was judged; `bounds` are those by which.
@@ -54,22 +54,24 @@ class Claim:
     """A sentence of a paper in our words. `find` judges it by the numbers of a study; None where they do not tell."""
 
     id: str
-    says: str
+    sentence: str
     where: str
     find: Callable[[Numbers], Finding | None]
     paper: float | str | None = None
     convention: str = ""
-    headline: bool = False  # told first
+    headline: bool = False  # shown first
     what: str = ""  # the numbers count
     why: str = ""  # what a difference may come from, at paper scale
 
     def record(self, numbers: Numbers) -> dict[str, Any]:
-        told = {name: getattr(self, name) for name in ("id", "says", "where", "convention", "headline", "what", "why")}
+        described = {
+            name: getattr(self, name) for name in ("id", "sentence", "where", "convention", "headline", "what", "why")
+        }
         found = self.find(numbers)
         if found is None or not found.values:
             blank = dict.fromkeys(("ours", "low", "high", "n", "seeds", "bound"))
-            return {**told, "paper": self.paper, **blank, "verdict": found.verdict if found else "not run"}
+            return {**described, "paper": self.paper, **blank, "verdict": found.verdict if found else "not run"}
         ours, low, high, n = found.together()
         seeds = [value.value for value in found.values]
         numbers = {"ours": ours, "low": low, "high": high, "n": n, "seeds": seeds}  # n is of each seed
-        return {**told, "paper": self.paper, **numbers, "bound": found.bound(), "verdict": found.verdict}
+        return {**described, "paper": self.paper, **numbers, "bound": found.bound(), "verdict": found.verdict}

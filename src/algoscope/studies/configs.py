@@ -37,7 +37,7 @@ def config(of: Training) -> dict[str, Any]:
     return {name: runs.plain(part) for name, part in parts.items()} | rest
 
 
-def otherwise(planned: Training, seeds: Mapping[str, Any]) -> bool:
+def config_changed(planned: Training, seeds: Mapping[str, Any]) -> bool:
     """Whether numbers on file are of another training than the one that is planned now, or of an earlier network."""
     known = [model["config"] for model in seeds.values() if "config" in model]
     same = (in_words(config(planned)), planned.model.version)
@@ -52,10 +52,10 @@ def in_words(found: Config) -> list[str]:
 
 def _part(part: Config) -> str:
     kind, name = registry.loaded(part["kind"], *NAMED), short(part["kind"])
-    usual = {field.name: _value(runs.plain(field.default)) for field in (fields(cast(Any, kind)) if kind else ())}
+    defaults = {field.name: _value(runs.plain(field.default)) for field in (fields(cast(Any, kind)) if kind else ())}
     values = {key: _value(value) for key, value in part.items() if key != "kind"}
-    told = [f"{key} {value}" for key, value in values.items() if usual.get(key) != value]
-    return f"{name}: {', '.join(told)}" if told else name
+    described = [f"{key} {value}" for key, value in values.items() if defaults.get(key) != value]
+    return f"{name}: {', '.join(described)}" if described else name
 
 
 def _value(value: object) -> str:
@@ -74,8 +74,8 @@ def rows(numbers: Mapping[str, Any]) -> list[list[object]]:
             first, minutes = models[0], sum(model["seconds"]["training"] for model in models) / 60
             where = first.get("trained_on", first["provenance"])
             fell = max((fell for fell in map(_fell, models) if math.isfinite(fell)), default=None)
-            told = [minutes, where["device"], where.get("commit", "")[:7], "" if fell is None else f"{fell:.0%}"]
-            found.append([run, *in_words(first["config"]), *told])
+            described = [minutes, where["device"], where.get("commit", "")[:7], "" if fell is None else f"{fell:.0%}"]
+            found.append([run, *in_words(first["config"]), *described])
     return found
 
 

@@ -61,8 +61,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Study:
-    """`runs` by scale; `measure` is called for each trained model, with a training of its seed alone, and `along` for
-    the weights that it kept on the way. Its `version` changes when it measures anew.
+    """`runs` by scale; `measure` is called for each trained model, with a training of its seed alone, and
+    `measure_checkpoint` for the weights that it kept on the way. Its `version` changes when it measures anew.
 
     The page begins with the figures of its `centerpiece`, and at paper scale with what was `found`, one thing after the
     other.
@@ -76,7 +76,7 @@ class Study:
     figures: Callable[[Numbers], dict[str, alt.LayerChart]]
     centerpiece: Section
     measure: Callable[[Training, Network, str], Numbers] | None = None
-    along: Callable[[Training, Network, str], Numbers] | None = None
+    measure_checkpoint: Callable[[Training, Network, str], Numbers] | None = None
     found: Sequence[str] = ()
     tables: Callable[[Numbers], Sequence[Table]] = lambda numbers: ()
     learning: bool = False  # whether the results tell how the error fell in training
@@ -130,8 +130,8 @@ def carry_out(
     collect(study, scale, folder)
     page = build_page(folder)
     if failed:
-        told = f"see {folder / processes.LOGS}; {page} has the others"
-        raise files.RunError(f"{len(failed)} of {len(wanted)} runs failed ({'; '.join(failed)}): {told}")
+        facts = f"see {folder / processes.LOGS}; {page} has the others"
+        raise files.RunError(f"{len(failed)} of {len(wanted)} runs failed ({'; '.join(failed)}): {facts}")
     return page
 
 
@@ -164,7 +164,7 @@ def take(study: Study, scale: str, folder: Path, known: Path) -> list[str]:
         run.name
         for run in study.runs[scale]
         if not all(_file(folder, run.name, seed).exists() for seed in run.seeds)
-        or (isinstance(run, Training) and configs.otherwise(run, results["runs"].get(run.name, {})))
+        or (isinstance(run, Training) and configs.config_changed(run, results["runs"].get(run.name, {})))
     ]
 
 
@@ -198,7 +198,7 @@ def _to_train(study: Study, folder: Path, of: Training) -> tuple[int, ...]:
     for seed in of.seeds:
         if (file := _file(folder, of.name, seed)).exists():
             found = files.read_json(file, documents.MEASURED)
-            if found["version"] == study.version and not configs.otherwise(of, {str(seed): found}):
+            if found["version"] == study.version and not configs.config_changed(of, {str(seed): found}):
                 trained_in[seed] = found["run"]
     lacking = set(of.seeds) - trained_in.keys()
     here = {run for run in trained_in.values() if lacking & _trained_together(folder / "runs" / run)}
@@ -214,20 +214,20 @@ def _measure_model(study: Study, training: Training, run: Run, i: int, scale: st
     assert study.measure is not None, f"{study.name} trains models, so it must say how to measure one"
     alone = replace(training, seeds=(training.seeds[i],))  # so that a fresh network can be built beside it
     folder = runs.Folder(run.path)
-    told: dict[str, Any] = {"trained_on": folder.read_json(folder.environment, documents.ENVIRONMENT)}
-    if study.along is not None:
+    facts: dict[str, Any] = {"trained_on": folder.read_json(folder.environment, documents.ENVIRONMENT)}
+    if study.measure_checkpoint is not None:
         kept = {step: load(run.path, i, device, step) for step in training.settings.checkpoint_steps}
-        told["along"] = [{"step": step, **study.along(alone, kept[step], scale)} for step in kept]
+        facts["along"] = [{"step": step, **study.measure_checkpoint(alone, kept[step], scale)} for step in kept]
     if study.learning:
-        told["learning"] = _learning(run, i)
-    return _joined(study.measure(alone, load(run.path, i, device), scale), told)
+        facts["learning"] = _learning(run, i)
+    return _joined(study.measure(alone, load(run.path, i, device), scale), facts)
 
 
-def _joined(numbers: Numbers, told: Numbers) -> Numbers:
-    """What a study measures, and what is told of every model; a name that both have would hide one of the two."""
-    if both := numbers.keys() & told.keys():
-        raise ValueError(f"a study must not measure what is told of every model by that name: {', '.join(both)}")
-    return {**told, **numbers}
+def _joined(numbers: Numbers, facts: Numbers) -> Numbers:
+    """What a study measures, and what is recorded of every model; a name that both have would hide one of the two."""
+    if both := numbers.keys() & facts.keys():
+        raise ValueError(f"a study must not measure what is recorded of every model by that name: {', '.join(both)}")
+    return {**facts, **numbers}
 
 
 def _learning(run: Run, member: int) -> dict[str, list[int | float | None]]:
@@ -254,10 +254,10 @@ def _measure(
     begin = time.monotonic()
     numbers = measure()
     seconds = {"training": round(trained, 1), "measuring": round(time.monotonic() - begin, 1)}
-    told = {"run": run, "version": study.version, "seconds": seconds, "provenance": runs.provenance(device)}
+    facts = {"run": run, "version": study.version, "seconds": seconds, "provenance": runs.provenance(device)}
     if isinstance(of, Training):
-        told["config"] = configs.config(of)
-    files.write_json(file, _joined(numbers, told), indent=None)
+        facts["config"] = configs.config(of)
+    files.write_json(file, _joined(numbers, facts), indent=None)
 
 
 def _file(folder: Path, name: str, seed: int | str) -> Path:
@@ -334,19 +334,19 @@ def _write_pages(study: Study, results: Numbers, out: Path) -> Path:
             pages[label] = file.name
     entry, figures, planned = catalog()[study.name], study.figures(results["runs"]), study.runs[results["scale"]]
     trained = [run for run in planned if isinstance(run, Training)]
-    told = {
+    facts = {
         "title": entry.title,
         "source": entry.source,
         "about": study.about,
         "found": study.found if results["scale"] == "paper" else (),
         "models": list(labeled(results["runs"])),
-        "missing": [told for run in planned if (told := _lacking(run, results["runs"].get(run.name, {})))],
-        "earlier": [run.name for run in trained if configs.otherwise(run, results["runs"].get(run.name, {}))],
+        "missing": [lacking for run in planned if (lacking := _lacking(run, results["runs"].get(run.name, {})))],
+        "earlier": [run.name for run in trained if configs.config_changed(run, results["runs"].get(run.name, {}))],
         "choices": [label for label, model in labeled(results["runs"]).items() if study.chosen(model)],
     }
     tables = [*study.tables(results["runs"]), *_trained(results["runs"])]
     sections = {"centerpiece": study.centerpiece, "tables": tables}
-    texts[out / PAGE] = study_page({**results, **told, **sections}, figures, pages)
+    texts[out / PAGE] = study_page({**results, **facts, **sections}, figures, pages)
     for file, text in texts.items():  # all or none of them
         files.write_text(file, text)
     return out / PAGE

@@ -153,7 +153,7 @@ class Connectivity(Task):
         if dims is not None:
             raise ValueError("dims must be None: graphs have no coordinates that could be left out")
         if self.collection is None:
-            return _told(_restricted(self, batch, generators), dtype)
+            return _labeled(_restricted(self, batch, generators), dtype)
         x, y = _collection(self, generators[0].device, dtype)
         if batch == self.collection * len(generators):
             return x.repeat(len(generators), 1, 1), y.repeat(len(generators), *[1] * (y.ndim - 1))
@@ -171,7 +171,7 @@ class Connectivity(Task):
         return Prompts(tokens, y if self.nodes > 1 else y[..., 0], power=self.power)
 
 
-def _told(labeled: tuple[Graphs, Graphs], dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def _labeled(labeled: tuple[Graphs, Graphs], dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """x and y; of a single node, y has no axis of its own."""
     x, y = (part.to(dtype) for part in labeled)
     return x, y if y.shape[-1] > 1 else y[..., 0]
@@ -191,7 +191,7 @@ def _restricted(task: Connectivity, batch: int, generators: Sequence[torch.Gener
     row = torch.arange(members, device=pool.device)[:, None]
     if not task.beyond:
         chosen = _first(fits, torch.arange(share, device=pool.device).expand(members, -1))
-        edges = pool[row, chosen].flatten(0, 1)  # nobody in them is further away than what was looked at
+        edges = pool[row, chosen].flatten(0, 1)  # no node in them is further away than what was looked at
         return edges, reachability.connected(edges) if task.largest is None else reached[row, chosen].flatten(0, 1)
     past = (uniform(generators, batch) < task.beyond).unflatten(0, (members, share))
     ranks = [(~past).cumsum(1) - 1, past.cumsum(1) - 1]  # each takes the next of its kind
@@ -206,7 +206,7 @@ def _first(will_do: Bool[Tensor, "members pool"], ranks: Int[Tensor, "members sh
     Nothing here depends on how many there are, so that a recorded step may do it.
     """
     members, size = will_do.shape
-    place = torch.where(will_do, will_do.cumsum(1) - 1, size)  # the others go where nobody looks
+    place = torch.where(will_do, will_do.cumsum(1) - 1, size)  # the others go to a place that is never read
     index = torch.arange(size, device=will_do.device).expand(members, -1)
     order = torch.zeros(members, size + 1, dtype=torch.int64, device=will_do.device).scatter(1, place, index)
     return order.gather(1, ranks % will_do.sum(1, keepdim=True).clamp(min=1))
@@ -312,7 +312,7 @@ def _collection(task: Connectivity, device: torch.device, dtype: torch.dtype) ->
     """The fixed set, drawn on the CPU: it is the same on every device."""
     assert task.collection is not None
     whole = replace(task, collection=None)
-    x, y = _told(_restricted(whole, task.collection, [stream("collected graphs", task.collected)]), dtype)
+    x, y = _labeled(_restricted(whole, task.collection, [stream("collected graphs", task.collected)]), dtype)
     return x.to(device), y.to(device)
 
 

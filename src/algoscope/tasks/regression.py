@@ -89,7 +89,7 @@ class LinearRegression(Pairs):
         arguments.scale("condition", self.condition, 1.0)
         arguments.boolean("rescale", self.rescale)
         if isinstance(self.covariance, str):
-            arguments.choice("covariance", self.covariance, COVARIANCES, otherwise="a matrix")
+            arguments.choice("covariance", self.covariance, COVARIANCES, alternative="a matrix")
         else:  # kept as nested tuples, so that tasks compare, hash and serialize
             object.__setattr__(self, "covariance", _checked_matrix(self.covariance, self.dim))
 

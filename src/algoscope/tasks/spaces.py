@@ -32,7 +32,7 @@ class NumberSearch(Search):
 
     A picture is `digits` handwritten digits side by side: those that ship with the project, or those of a `folder`
     with the files of MNIST, which a variable may name ("$MNIST"). Images of the `split` "test" are others than those of
-    "train", which are each moved by up to `shift` pixels. What is near is decided by the numbers: nobody tells a
+    "train", which are each moved by up to `shift` pixels. What is near is decided by the numbers: no one tells a
     network.
     """
 

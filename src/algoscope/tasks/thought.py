@@ -1,4 +1,4 @@
-"""Chains of thought made by a network: every intermediate state is a token (Li et al. 2023; Gao et al. 2024)."""
+"""Chain of thought made by a network: every intermediate state is a token (Li et al. 2023; Gao et al. 2024)."""
 
 import functools
 import math

@@ -75,7 +75,7 @@ def _fvecs(content: bytes) -> np.ndarray:
     if size < 1 or len(content) % (4 * size + 4):
         raise ValueError(f"{len(content)} bytes are not vectors of {size} numbers")
     if (np.frombuffer(content, "<i4").reshape(-1, size + 1)[:, 0] != size).any():
-        raise ValueError(f"not all of its vectors have {size} numbers")
+        raise ValueError(f"its vectors must all have {size} numbers")
     return np.frombuffer(content, "<f4").reshape(-1, size + 1)[:, 1:]
 
 

@@ -33,7 +33,7 @@ class Layout:
     """How rows become the named tensors of a network, with a leading axis of members where there are several.
 
     In bf16 the matrices inside the blocks, and their biases, are rounded to 16 bits. The residual stream (not its
-    gradient: see `Added`), the norms, the read-in and the read-out stay in 32 bits.
+    gradient: see `Added`), the norms, the first and the last map stay in 32 bits.
     """
 
     def __init__(self, network: Network, low_precision: bool, muon: bool) -> None:

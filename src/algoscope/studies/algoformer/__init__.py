@@ -20,13 +20,13 @@ STUDY = Study(
     "we decided where the paper is silent.",
     found=(
         "After the longer training AlgoFormer has half of the looped transformer's error at the last example on a "
-        "representation, a fifth on chains of thought and 10% less on series. Against a standard transformer of 12 "
-        "layers it is ahead on chains, 4% behind on series and undecided on a representation.",
-        "On a representation the loop walks along the regularization path: after loops 2 to 6 the closest are 1, 12, "
-        "50, 130 and 500 steps of gradient descent, after loops 8 to 12 2,000 to 8,000, statistically tied with ridge "
-        "regression with ever less penalty. It works on the representation, not on x.",
+        "representation, a fifth on chain of thought and 10% less on AR series. Against a standard transformer of 12 "
+        "layers it is ahead on chain of thought, 4% behind on AR series and undecided on a representation.",
+        "On a learned representation the loop follows the regularization path: after loops 2 to 6 the closest are 1, "
+        "12, 50, 130 and 500 steps of gradient descent, after loops 8 to 12 2,000 to 8,000, statistically tied with "
+        "ridge regression with ever less penalty. It works on the representation, not on x.",
         "The match is incomplete: mixing known steps explains more at nearly all loops, so no loop is certain.",
-        "On chains of thought, after 20,000 steps, the looped transformer is closest to conjugate gradients, a step a "
+        "On chain of thought, after 20,000 steps, the looped transformer is closest to conjugate gradients, a step a "
         "loop, after loops 4 to 7 in both seeds; then it slows down.",
         "Beyond the loops of training its error rises, less with a larger ΔT, unless each loop is given the prompt and "
         "ends with a norm, which costs all that it is ahead of the looped transformer.",

@@ -18,8 +18,8 @@ from algoscope.contracts import Task
 # than to either (docs/log.md).
 PENALTIES = tuple(float(f"{10.0 ** (k / 4):.2g}") for k in range(-16, 9))
 NEWTON = (*range(17), 18, 20, 22, 24, 28, 32, 40, 48)
-OCTAVES = (*(n << k for k in range(3, 16) for n in (3, 4)), *(2**k for k in range(18, 21)))
-SLOW = (*range(1, 9), 10, 12, 16, 20, *OCTAVES)  # of gradient descent
+STEPS_PER_DOUBLING = (*(n << k for k in range(3, 16) for n in (3, 4)), *(2**k for k in range(18, 21)))
+SLOW = (*range(1, 9), 10, 12, 16, 20, *STEPS_PER_DOUBLING)  # of gradient descent
 FAST = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)  # of methods with momentum
 KRYLOV = (*range(1, 13), 14, 16, 18, 20, 24, 32, 48, 64)
 TUNED_ON = 300  # prompts, on which no model is tested

@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from algoscope.runs import slug
 from algoscope.studies.algoformer import findings, names, references
 from algoscope.studies.algoformer.findings import Find, each, longest, ratio
-from algoscope.studies.algoformer.names import ALGOFORMER, CHAINS, LOOPED, LOUD, REPRESENTATION, STANDARD, VIEWS, run
+from algoscope.studies.algoformer.names import (
+    ALGOFORMER,
+    CHAIN_OF_THOUGHT,
+    LOOPED,
+    LOUD,
+    REPRESENTATION,
+    STANDARD,
+    VIEWS,
+    run,
+)
 from algoscope.studies.claim import Claim
 
 FEWER = "ours is trained for far fewer steps than 500,000."
@@ -21,10 +30,10 @@ HURTS = 1.1  # times the error: what counts as worse
 NEAR = 1 / 0.9  # times the least possible error: a tenth of the error is left
 
 
-def _ratio(id: str, says: str, where: str, find: Find, more: str = "", paper: str = "below 1") -> Claim:
+def _ratio(id: str, sentence: str, where: str, find: Find, more: str = "", paper: str = "below 1") -> Claim:
     """Of the errors of two models; those of Figure 2 are told first."""
     convention = f"ratio of errors {VIEWS['last']}" + (f", {more}" if more else "")
-    return Claim(id, says, where, find, paper, convention, more.startswith(LONGEST), "times its error", FEWER)
+    return Claim(id, sentence, where, find, paper, convention, more.startswith(LONGEST), "times its error", FEWER)
 
 
 def _better() -> Iterator[Claim]:
@@ -36,23 +45,25 @@ def _better() -> Iterator[Claim]:
                 return ratio(run(ALGOFORMER, task, more), run(rival, task, more), at_most=1.0)
 
             find = longest(compared, names.lengths(ALGOFORMER, task))
-            more = "one seed" if task == LOUD else LONGEST + (", noise 0.1" if task == names.SERIES else "")
-            says = f"AlgoFormer beats the {rival} transformer on {names.IN_WORDS[task]}."
-            yield _ratio(f"beats-{rival}-{slug(task)}", says, "§5.2, Fig. 2", find, more)
+            more = "one seed" if task == LOUD else LONGEST + (", noise 0.1" if task == names.AR_SERIES else "")
+            sentence = f"AlgoFormer beats the {rival} transformer on {names.IN_WORDS[task]}."
+            yield _ratio(f"beats-{rival}-{slug(task)}", sentence, "§5.2, Fig. 2", find, more)
     prompt = names.injected("prompt")
     for rival in (STANDARD, LOOPED):
-        says = (
+        sentence = (
             f"AlgoFormer beats the {rival} transformer on {names.IN_WORDS[REPRESENTATION]}, each loop given the prompt."
         )
         find = ratio(run(ALGOFORMER, REPRESENTATION, prompt), run(rival, REPRESENTATION), at_most=1.0)
-        yield _ratio(f"beats-{rival}-{slug(prompt)}", says, "§5.2, Fig. 2", find, "one seed")
+        yield _ratio(f"beats-{rival}-{slug(prompt)}", sentence, "§5.2, Fig. 2", find, "one seed")
     yield _ratio(
         "chains-looped",
-        "On chains of thought the looped transformer is far behind the standard one.",
+        "On chain of thought the looped transformer is far behind the standard one.",
         "§5.2, Fig. 2c",
         longest(
-            lambda more: ratio(run(LOOPED, CHAINS, more), run(STANDARD, CHAINS, more), at_least=FAR),
-            names.lengths(STANDARD, CHAINS),
+            lambda more: ratio(
+                run(LOOPED, CHAIN_OF_THOUGHT, more), run(STANDARD, CHAIN_OF_THOUGHT, more), at_least=FAR
+            ),
+            names.lengths(STANDARD, CHAIN_OF_THOUGHT),
         ),
         f"{LONGEST}; far is twice",
         "far above 1",
@@ -65,7 +76,7 @@ def _beyond() -> Iterator[Claim]:
     unstable = "Loops beyond those of training hurt where ΔT is 5."
     none, some = ("no rise", {"at_most": HURTS}), ("a rise", {"at_least": HURTS})
     prompt, normed = names.injected("prompt"), names.normed("prompt")
-    for id, says, more, end, (paper, bounds) in (
+    for id, sentence, more, end, (paper, bounds) in (
         ("default-twice", f"{unharmed}, up to twice as many.", "", names.TWICE, none),
         ("default-most", f"{unharmed}, up to 200.", "", names.MOST, none),
         ("12-loops-10-scored", f"{unharmed}, up to 200.", names.window(12, 10), names.MOST, none),
@@ -77,7 +88,7 @@ def _beyond() -> Iterator[Claim]:
     ):
         yield Claim(
             f"beyond-{id}",
-            says,
+            sentence,
             "§5.3, Fig. 3",
             each(findings.beyond(end), run(ALGOFORMER, REPRESENTATION, more), **bounds),
             paper,
@@ -107,10 +118,10 @@ def _sizes() -> Iterator[Claim]:
         (14, shallow, "as deep as 12 loops make it"),
         (22, MAIN, "as deep as its 20 loops make it"),
     ):
-        says = f"AlgoFormer beats a standard transformer of {layers} layers, {described}."
+        sentence = f"AlgoFormer beats a standard transformer of {layers} layers, {described}."
         find = ratio(own, run(STANDARD, REPRESENTATION, f"{layers} layers"), at_most=1.0)
-        yield _ratio(f"depth-{layers}", says, "§5.3, Fig. 4a", find)
-    for says, more, low, high in (
+        yield _ratio(f"depth-{layers}", sentence, "§5.3, Fig. 4a", find)
+    for sentence, more, low, high in (
         ("8 heads are better than 2.", "2 heads", 1.0, math.inf),
         ("8 heads are better than 4.", "4 heads", 1.0, math.inf),
         ("16 heads are worse than 8.", "16 heads", 1.0, math.inf),
@@ -118,12 +129,14 @@ def _sizes() -> Iterator[Claim]:
     ):
         find = ratio(run(ALGOFORMER, REPRESENTATION, more), MAIN, at_least=low, at_most=high)
         paper = "above 1" if high == math.inf else "below 1"
-        yield _ratio("-".join(reversed(more.split())), says, "§5.3, Fig. 4", find, f"{more} over the default", paper)
+        yield _ratio(
+            "-".join(reversed(more.split())), sentence, "§5.3, Fig. 4", find, f"{more} over the default", paper
+        )
 
 
 def _solvers() -> Iterator[Claim]:
     """Figure 5, and the same with a representation (§5.2): AlgoFormer against known methods."""
-    newton, descent = references.newton(20), references.gradient_descent(20)
+    newton, gradient = references.newton(20), references.gradient_descent(20)
     quiet = names.linear(0.0)
     yield Claim(
         "floor",
@@ -140,12 +153,12 @@ def _solvers() -> Iterator[Claim]:
         why=FEWER,
     )
     exact = findings.known_error(names.references(quiet), newton, at_most=1e-20)
-    says = "Without noise Newton's method reaches machine precision."
-    yield Claim("newton-exact", says, "§5.4, Fig. 5a", exact, "nearly zero", f"20 steps, {VIEWS['last']}")
-    rows = [("few-examples", 0.0, run(ALGOFORMER, quiet), method, "few") for method in (newton, descent)]
+    sentence = "Without noise Newton's method reaches machine precision."
+    yield Claim("newton-exact", sentence, "§5.4, Fig. 5a", exact, "nearly zero", f"20 steps, {VIEWS['last']}")
+    rows = [("few-examples", 0.0, run(ALGOFORMER, quiet), method, "few") for method in (newton, gradient)]
     for noise in names.NOISES[1:]:
         own, more = run(ALGOFORMER, names.linear(noise)), names.longer(names.linear(noise))
-        rows += [(f"noise-{noise:g}", noise, own, method, "mean") for method in (newton, descent)]
+        rows += [(f"noise-{noise:g}", noise, own, method, "mean") for method in (newton, gradient)]
         rows += [(f"noise-{noise:g}-longer", noise, f"{own}, {more}", newton, "mean")]
         features = run(ALGOFORMER, names.noisy(noise))
         rows += [(f"noise-{noise:g}-representation", noise, features, f"{newton} on features", "mean")]
@@ -183,8 +196,8 @@ def _costs() -> Iterator[Claim]:
         )
     for kind, paper in {ALGOFORMER: 2.4e6, LOOPED: 0.79e6, STANDARD: 9.5e6}.items():
         find = findings.cost(kind, "parameters", at_least=0.95 * paper, at_most=1.05 * paper)
-        says = f"The {kind} model has {paper / 1e6:g} million parameters."
-        yield Claim(f"parameters-{kind.lower()}", says, "§5.1, counted", find, paper, "within 5%")
+        sentence = f"The {kind} model has {paper / 1e6:g} million parameters."
+        yield Claim(f"parameters-{kind.lower()}", sentence, "§5.1, counted", find, paper, "within 5%")
 
 
 def _ours() -> Iterator[Claim]:
@@ -196,7 +209,7 @@ def _ours() -> Iterator[Claim]:
                 return findings.near_least(run(kind, task, more), task, at_most=NEAR)
 
             yield Claim(
-                f"least-{kind.lower()}-{task}",
+                f"least-{kind.lower()}-{slug(task)}",
                 f"No training would lower the error of {kind} on {names.IN_WORDS[task]} by more than a tenth.",
                 "Ours: the paper trains for 500,000 steps",
                 longest(near, names.lengths(kind, task)),
@@ -223,9 +236,9 @@ def _ours() -> Iterator[Claim]:
     )
     untrained = "Control: in an untrained AlgoFormer no step is found but the mean of y, which its attention takes."
     yield Claim("by-chance", untrained, "Ours", findings.named(names.FRESH))
-    for task in (REPRESENTATION, CHAINS):
-        says = f"Control: what is planted on prompts of {names.IN_WORDS[task]} is found."
-        yield Claim(f"planted-{task}", says, "Ours", findings.named(names.planted(task)))
+    for task in (REPRESENTATION, CHAIN_OF_THOUGHT):
+        sentence = f"Control: what is planted on prompts of {names.IN_WORDS[task]} is found."
+        yield Claim(f"planted-{slug(task)}", sentence, "Ours", findings.named(names.planted(task)))
 
 
 CLAIMS = (*_better(), *_beyond(), *_sizes(), *_solvers(), *_costs(), *_ours())

@@ -2,9 +2,9 @@
 
 STANDARD, LOOPED, ALGOFORMER = "standard", "looped", "AlgoFormer"
 KINDS = (ALGOFORMER, LOOPED, STANDARD)
-REPRESENTATION, SERIES, CHAINS = "representation", "series", "chains"
-LOUD = "series, noise 1"  # as the text has it
-MAIN = (REPRESENTATION, SERIES, CHAINS)
+REPRESENTATION, AR_SERIES, CHAIN_OF_THOUGHT = "learned representation", "AR series", "chain of thought"
+LOUD = "AR series, noise 1"  # as the text has it
+MAIN = (REPRESENTATION, AR_SERIES, CHAIN_OF_THOUGHT)
 NOISES = (0.0, 0.1, 1.0)
 INJECTION = "none"  # the default of the study, chosen by measurement (docs/log.md)
 OTHER_INJECTIONS = ("prompt", "pre")
@@ -15,10 +15,10 @@ DIM = 20  # of the paper's prompts: numbers that depend on sizes are judged ther
 FRESH = "by chance, AlgoFormer"  # untrained
 VIEWS = {"last": "at the last number of examples", "mean": "mean over all numbers of examples"}
 IN_WORDS = {
-    REPRESENTATION: "regression with representation",
-    SERIES: "AR(q) with representation",
-    CHAINS: "chains of thought",
-    LOUD: "AR(q) with representation and noise 1",
+    REPRESENTATION: "regression on a learned representation",
+    AR_SERIES: "AR(q) series on a learned representation",
+    CHAIN_OF_THOUGHT: "chain of thought",
+    LOUD: "AR(q) series on a learned representation with noise 1",
 }
 
 
@@ -75,10 +75,15 @@ def least(task: str) -> str:
 
 
 # Steps that tell whether fewer are enough.
-LONGER = {REPRESENTATION: 20_000, SERIES: 15_000, CHAINS: 7_500, **{linear(noise): 10_000 for noise in NOISES}}
-# A third length, where two do not tell where errors end: its steps, their rate, if it is not the usual one (on linear
+LONGER = {
+    REPRESENTATION: 20_000,
+    AR_SERIES: 15_000,
+    CHAIN_OF_THOUGHT: 7_500,
+    **{linear(noise): 10_000 for noise in NOISES},
+}
+# A third length, where two do not tell where errors end: its steps, their rate, if it is not the default (on linear
 # regression 50,000 steps diverge at that: docs/log.md), and the seeds.
-LONGEST = {(ALGOFORMER, linear(0.0)): (40_000, 1e-3, (0,)), (LOOPED, CHAINS): (20_000, None, (0, 1))}
+LONGEST = {(ALGOFORMER, linear(0.0)): (40_000, 1e-3, (0,)), (LOOPED, CHAIN_OF_THOUGHT): (20_000, None, (0, 1))}
 TASKS = (*MAIN, LOUD, *map(linear, NOISES), *map(noisy, NOISES[1:]))
 # Whose loops the instrument reads.
 FOLLOWED = frozenset(

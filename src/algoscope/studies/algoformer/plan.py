@@ -14,7 +14,15 @@ from algoscope.models import AlgoFormer, Looped, Transformer
 from algoscope.studies.algoformer import controls, names
 from algoscope.studies.algoformer.costs import costs
 from algoscope.studies.algoformer.measures import known, least
-from algoscope.studies.algoformer.names import ALGOFORMER, CHAINS, LOOPED, LOUD, REPRESENTATION, SERIES, STANDARD
+from algoscope.studies.algoformer.names import (
+    ALGOFORMER,
+    AR_SERIES,
+    CHAIN_OF_THOUGHT,
+    LOOPED,
+    LOUD,
+    REPRESENTATION,
+    STANDARD,
+)
 from algoscope.studies.study import Case, Training
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
 from algoscope.training import Curriculum, Settings
@@ -35,7 +43,7 @@ class Size:
     scored: int
     settings: Settings
     rate: float  # of learning
-    depth: int = 6  # of chains of thought
+    depth: int = 6  # of the chain of thought
     exceptions: Mapping[str, int] = field(default_factory=dict)  # steps of some tasks, but in a sweep
 
 
@@ -47,7 +55,7 @@ SIZES = {
         Settings(steps=1000, warmup=100, curriculum=Curriculum(dims=1, points=11, interval=60)),
         rate=1e-2, exceptions={names.linear(1.0): 1500},
     ),
-    "paper": Size(20, 40, 256, 8, 12, 20, 15, Settings(steps=6_000), rate=2e-3, exceptions={CHAINS: 2_500}),
+    "paper": Size(20, 40, 256, 8, 12, 20, 15, Settings(steps=6_000), rate=2e-3, exceptions={CHAIN_OF_THOUGHT: 2_500}),
 }  # fmt: skip
 SEEDS = (0, 1, 2)
 
@@ -62,9 +70,9 @@ class Planner:
         """By what it is called."""
         dim, examples = self.size.dim, self.size.examples
         tasks: dict[str, Task] = {
-            SERIES: AutoregressiveRepresentation(dim, examples, noise=QUIET),
+            AR_SERIES: AutoregressiveRepresentation(dim, examples, noise=QUIET),
             LOUD: AutoregressiveRepresentation(dim, examples, noise=1.0),
-            CHAINS: ChainOfThought(dim, examples, self.size.depth),
+            CHAIN_OF_THOUGHT: ChainOfThought(dim, examples, self.size.depth),
             **{names.noisy(noise): RepresentationRegression(dim, examples, noise=noise) for noise in names.NOISES},
             **{names.linear(noise): LinearRegression(dim, examples, noise=noise) for noise in names.NOISES},
         }
@@ -90,8 +98,8 @@ class Planner:
     ) -> Training:
         """`more` names the changes to the model, or to the length of training; with it, the run is one of a sweep."""
         settings, model = self.size.settings, replace(self.model(kind), **changes)
-        usual = settings.steps if more else self.size.exceptions.get(task, settings.steps)
-        settings, name = replace(settings, steps=steps or usual), names.run(kind, task, more)
+        baseline = settings.steps if more else self.size.exceptions.get(task, settings.steps)
+        settings, name = replace(settings, steps=steps or baseline), names.run(kind, task, more)
         return Training(name, self.task(task), model, settings, self.size.rate, seeds)
 
     def all_kinds(self, task: str, seeds: tuple[int, ...] = (0,)) -> Iterator[Training | Case]:
@@ -135,7 +143,7 @@ def _paper(make: Planner) -> Iterator[Training | Case]:
         yield make.train(ALGOFORMER, names.linear(noise), SEEDS)
         yield make.case(names.references(names.linear(noise)), known, names.linear(noise))
     yield from make.checks()
-    for task in (REPRESENTATION, CHAINS):
+    for task in (REPRESENTATION, CHAIN_OF_THOUGHT):
         yield make.case(names.planted(task), controls.planted, task)
     yield from itertools.starmap(make.window, ((12, 5), (12, 10), (50, 5), (50, 15)))
     for injection in names.OTHER_INJECTIONS:

@@ -17,7 +17,7 @@ FEW = ("Newton", "Chebyshev", "gradient descent", "Newton, looped")  # of each k
 STUDY = Study(
     name="constructions",
     version=5,
-    about="Theorems say that transformers can run algorithms, and prove it by weights that nobody ships. Here they "
+    about="Theorems say that transformers can run algorithms, and prove it by weights that no one ships. Here they "
     "are: networks of the same classes as those that are trained, compared step by step with the algorithms, with the "
     "sizes that were stated, and shown to the instrument, which should name them.",
     runs=dict.fromkeys(SIZES, CASES) | {"smoke": tuple(case for case in CASES if case.name in FEW)},

@@ -115,7 +115,7 @@ EXACT = tuple(
         None,
         f"largest relative error over the steps, at most {subject.bound:g}; in brackets its range over eighths of "
         "the batch; seeds are those of prompts",
-        headline=subject.name in ("Newton", "chains of thought", "decoder", "Newton, causal"),
+        headline=subject.name in ("Newton", "chain of thought", "decoder", "Newton, causal"),
         what="relative error",
     )
     for subject in SUBJECTS
@@ -127,11 +127,11 @@ SMALL = tuple(
         subject.source,
         fits(subject, what, stated),
         None,
-        told,
+        description,
         what=what,
     )
     for subject in SUBJECTS
-    for name, what, stated, told in (
+    for name, what, stated, description in (
         ("size", "layers", "stated", "layers, each counted once; where a theorem says O(k), we ask for k + 8"),
         ("heads", "heads", "stated_heads", "heads of all layers: as many as the one with most needs"),
     )

@@ -53,8 +53,8 @@ Build = Callable[[], AlgoFormerNetwork]
 def after_loops(build: Build, own: bool = False) -> Callable[[], Show]:
     """What comes after 1, 2, … loops: what these themselves hold need not be a prediction yet.
 
-    With `own`, what the network's own read-out finds there: where the other places of a token also tell something about
-    the target, a read-out of the whole makes use of them.
+    With `own`, what the network's own head predicts there: where the other places of a token also tell something about
+    the target, a probe of the whole makes use of them.
     """
 
     def opened() -> Show:
@@ -76,26 +76,26 @@ def after_loops(build: Build, own: bool = False) -> Callable[[], Show]:
 
 def _listed(rate: float, alpha: float) -> tuple[Algorithm, Algorithm, list[Algorithm]]:
     """Gradient descent, Newton, and these with what else may be told from them."""
-    descent, newton = algorithms.GradientDescent(range(12), rate=rate), algorithms.Newton(12, start=alpha)
+    gradient, newton = algorithms.GradientDescent(range(12), rate=rate), algorithms.Newton(12, start=alpha)
     others = [algorithms.ConjugateGradients(3), algorithms.OrdinaryLeastSquares()]
-    return descent, newton, [descent, newton, *others, algorithms.GradientDescentPlusPlus(8)]
+    return gradient, newton, [gradient, newton, *others, algorithms.GradientDescentPlusPlus(8)]
 
 
 def _on_features(task: Any, rate: float) -> list[Algorithm]:
     """Gradient descent first."""
-    descent = algorithms.GradientDescent(range(12), rate=rate)
+    gradient = algorithms.GradientDescent(range(12), rate=rate)
     others = (algorithms.ConjugateGradients(3), algorithms.OrdinaryLeastSquares())
-    return [OnFeatures(each, task) for each in (descent, *others)]
+    return [OnFeatures(each, task) for each in (gradient, *others)]
 
 
 LOOPS = {f"loop {k}": k for k in range(1, STEPS + 1)}
 AFTER = {f"after {name}": k for name, k in LOOPS.items()}
 DIM, EXAMPLES, RATE, ALPHA = 4, 20, 0.011, 1.3e-4
 PLAIN = LinearRegression(DIM, EXAMPLES, "ill-conditioned", condition=5.0, rescale=True)
-DESCENT, NEWTON, LISTED = _listed(RATE, ALPHA)
+GRADIENT_DESCENT, NEWTON, LISTED = _listed(RATE, ALPHA)
 FEATURES, ON_FEATURES = RepresentationRegression(4, 20), 0.003
-CHAINS, ON_CHAINS = ChainOfThought(10, 30, 2), 0.0034
-SERIES, ON_SERIES = AutoregressiveRepresentation(16, 24, 2, 1, gain=0.4, slope=0.8), 0.0045
+CHAIN_OF_THOUGHT, ON_CHAIN_OF_THOUGHT = ChainOfThought(10, 30, 2), 0.0034
+AR_SERIES, ON_AR_SERIES = AutoregressiveRepresentation(16, 24, 2, 1, gain=0.4, slope=0.8), 0.0045
 
 
 def _steps(algorithm: Algorithm, stages: Mapping[str, int]) -> dict[str, Step]:
@@ -104,7 +104,8 @@ def _steps(algorithm: Algorithm, stages: Mapping[str, int]) -> dict[str, Step]:
 
 def _controls() -> dict[str, Control]:
     features, chains, series = (
-        _on_features(task, rate) for task, rate in ((FEATURES, ON_FEATURES), (CHAINS, ON_CHAINS), (SERIES, ON_SERIES))
+        _on_features(task, rate)
+        for task, rate in ((FEATURES, ON_FEATURES), (CHAIN_OF_THOUGHT, ON_CHAIN_OF_THOUGHT), (AR_SERIES, ON_AR_SERIES))
     )
     newton_steps = {f"layer {k + 3}": k for k in range(STEPS + 1)}
     causal_steps = {f"layer {2 * k + 4}": k for k in range(STEPS + 1)}
@@ -114,26 +115,27 @@ def _controls() -> dict[str, Control]:
             ("embedding", "layer 1", "layer 2"),
         ),
         "gradient descent": Control(
-            lambda: constructions.gradient_descent(DIM, EXAMPLES, STEPS, RATE), PLAIN, _steps(DESCENT, LOOPS), LISTED,
+            lambda: constructions.gradient_descent(DIM, EXAMPLES, STEPS, RATE), PLAIN,
+            _steps(GRADIENT_DESCENT, LOOPS), LISTED,
             ("embedding", "pre"),
         ),
         "regression on features": Control(
             lambda: constructions.representation_regression(
                 FEATURES.features.matrices(), FEATURES.examples, STEPS, ON_FEATURES
             ),
-            FEATURES, _steps(features[0], LOOPS), [*features, DESCENT], ("embedding", "pre"), times=3,
+            FEATURES, _steps(features[0], LOOPS), [*features, GRADIENT_DESCENT], ("embedding", "pre"), times=3,
         ),
-        "series": Control(
+        "AR series": Control(
             after_loops(lambda: constructions.autoregression(
-                SERIES.features.matrices(), SERIES.order, SERIES.examples, STEPS, ON_SERIES, SERIES.slope
+                AR_SERIES.features.matrices(), AR_SERIES.order, AR_SERIES.examples, STEPS, ON_AR_SERIES, AR_SERIES.slope
             ), own=True),
-            SERIES, _steps(series[0], AFTER), series, ("pre",),
+            AR_SERIES, _steps(series[0], AFTER), series, ("pre",),
         ),
-        "chains of thought": Control(
+        "chain of thought": Control(
             after_loops(lambda: constructions.chain_of_thought(
-                CHAINS.dim, CHAINS.examples, CHAINS.depth, STEPS, ON_CHAINS
+                CHAIN_OF_THOUGHT.dim, CHAIN_OF_THOUGHT.examples, CHAIN_OF_THOUGHT.depth, STEPS, ON_CHAIN_OF_THOUGHT
             ), own=True),
-            CHAINS, _steps(chains[0], AFTER), chains, ("pre",),
+            CHAIN_OF_THOUGHT, _steps(chains[0], AFTER), chains, ("pre",),
         ),
         "Newton, looped": Control(
             after_loops(lambda: constructions.looped_newton(DIM, EXAMPLES, STEPS, ALPHA)), PLAIN,
@@ -141,7 +143,7 @@ def _controls() -> dict[str, Control]:
         ),
         "decoder": Control(
             after_loops(lambda: constructions.decoder_gradient_descent(DIM, EXAMPLES, STEPS, RATE)), PLAIN,
-            _steps(DESCENT, AFTER), LISTED, ("pre",), everywhere=True,
+            _steps(GRADIENT_DESCENT, AFTER), LISTED, ("pre",), everywhere=True,
         ),
         "Newton, causal": Control(
             lambda: constructions.causal_newton(DIM, EXAMPLES, STEPS, ALPHA), PLAIN, _steps(NEWTON, causal_steps),
@@ -174,7 +176,7 @@ def alike(instrument: Instrument, values: Tensor) -> set[Step]:
 
 
 @torch.no_grad()
-def said(control: Control, compared: int, fitted: int, seed: int = 0) -> tuple[Instrument, Verdict]:
+def identified(control: Control, compared: int, fitted: int, seed: int = 0) -> tuple[Instrument, Verdict]:
     """What the instrument says about a construction."""
     at = "all" if control.everywhere else control.task.positions - 1
     instrument = Instrument(
@@ -199,12 +201,12 @@ def counted(control: Control, instrument: Instrument, verdict: Verdict) -> tuple
 
 
 def named(control: Control, compared: int, fitted: int, seed: int = 0) -> dict[str, Any]:
-    instrument, verdict = said(control, compared, fitted, seed)
+    instrument, verdict = identified(control, compared, fitted, seed)
     counts, rows = counted(control, instrument, verdict)
     record = verdict.record()
-    told = {key: record[key] for key in record if key not in ("controls", "provenance")}
-    law = told["laws"][next(iter(control.expected.values()))[0]]
-    return {"named": counts, "judged": rows, "law": law, "verdict": told}
+    kept = {key: record[key] for key in record if key not in ("controls", "provenance")}
+    law = kept["laws"][next(iter(control.expected.values()))[0]]
+    return {"named": counts, "judged": rows, "law": law, "verdict": kept}
 
 
 def _judged(instrument: Instrument, found: StageVerdict, step: Step) -> dict[str, Any]:

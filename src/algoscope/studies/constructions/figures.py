@@ -9,13 +9,13 @@ from algoscope.studies.constructions.subjects import SUBJECTS
 from algoscope.studies.plans import Plan, Rows, curves, drawn
 from algoscope.studies.study import Table
 
-SIZES_TOLD = (
+SIZES_NOTE = (
     "Layers before, in and after the loop, each counted once, and how many the theorem allows in all (Theorem 1 says "
     "O(k): k + 8 is what we ask of it). Theorems 4.1 and 4.2 state one layer before and two after; x and y share "
     "coordinates here, so one more gathers, and one less is needed after. Heads are those of all layers, beside those "
     "of the layer for which most are stated: of the three of the series, its loop uses two."
 )
-CONTROLS_TOLD = (
+CONTROLS_NOTE = (
     "Stages that hold a step: how often the instrument keeps it, how often it keeps no other from which it differs (by "
     f"more than a factor, and {SAME:g} of its square), how often it says that this step is all there is, how often "
     "that a mixture of steps explains more, which is wrong, and how often it is sure of another. And stages that hold "
@@ -71,7 +71,7 @@ def _sizes(measured: Numbers) -> Table:
         (name, sources[name], *("" if found["size"][part] is None else found["size"][part] for part in columns))
         for name, found in measured.items()
     ]
-    return Table("How large they are", SIZES_TOLD, ("model", "source", *columns.values()), rows)
+    return Table("How large they are", SIZES_NOTE, ("model", "source", *columns.values()), rows)
 
 
 def _controls(measured: Numbers) -> Table:
@@ -87,7 +87,7 @@ def _controls(measured: Numbers) -> Table:
         if "named" in found
     ]
     columns = ("model", "kept", "named", "computes", "“more”", "sure of another", "false alarms", "steps a stage")
-    return Table("Does the instrument name them?", CONTROLS_TOLD, columns, rows)
+    return Table("Does the instrument name them?", CONTROLS_NOTE, columns, rows)
 
 
 def _law(law: Numbers) -> str:

@@ -122,7 +122,7 @@ def chebyshev(size: Size, seed: int, small: float, large: float) -> Comparison:
     return Comparison(network, steps, at_last(network, task, prompts, [f"layer {k + 2}" for k in steps]), exact)
 
 
-def steps_of_descent(
+def gradient_descent_steps(
     size: Size, task: Task, prompts: Prompts, left: Prompts, build: Callable[[float], TransformerNetwork]
 ) -> Comparison:
     """Gradient descent on what is `left` of the prompts after the layers before the loop."""
@@ -132,10 +132,10 @@ def steps_of_descent(
     return Comparison(network, range(1, size.steps + 1), at_last(network, task, prompts, stages), exact)
 
 
-def descent(size: Size, seed: int, small: float, large: float) -> Comparison:
+def on_prompts(size: Size, seed: int, small: float, large: float) -> Comparison:
     task = LinearRegression(size.dim, size.examples)
     prompts = task.sample(size.batch, seed)
-    return steps_of_descent(size, task, prompts, prompts, lambda rate: constructions.gradient_descent(
+    return gradient_descent_steps(size, task, prompts, prompts, lambda rate: constructions.gradient_descent(
         size.dim, size.examples, size.steps, rate, small=small, large=large
     ))  # fmt: skip
 
@@ -144,7 +144,7 @@ def on_features(size: Size, seed: int, small: float, large: float) -> Comparison
     task = RepresentationRegression(size.dim, size.examples)
     prompts = task.sample(size.batch, seed)
     left = task.represented(prompts)
-    return steps_of_descent(size, task, prompts, left, lambda rate: constructions.representation_regression(
+    return gradient_descent_steps(size, task, prompts, left, lambda rate: constructions.representation_regression(
         task.features.matrices(), size.examples, size.steps, rate, task.slope, small=scaled(small, left.x), large=large
     ))  # fmt: skip
 
@@ -153,7 +153,7 @@ def on_series(size: Size, seed: int, small: float, large: float) -> Comparison:
     task = AutoregressiveRepresentation(size.dim, size.examples, noise=1.0, gain=0.3)  # Φ as drawn: no layer divides
     prompts = task.sample(size.batch, seed)
     left = task.represented(prompts)
-    return steps_of_descent(size, task, prompts, left, lambda rate: constructions.autoregression(
+    return gradient_descent_steps(size, task, prompts, left, lambda rate: constructions.autoregression(
         task.features.matrices(), task.order, size.examples, size.steps, rate, task.slope, scaled(small, left.x), large
     ))  # fmt: skip
 
@@ -212,7 +212,7 @@ def causal(size: Size, seed: int, small: float, large: float) -> Comparison:
 
 @torch.no_grad()
 def at_last(network: TransformerNetwork, task: Task, prompts: Prompts, stages: Sequence[str]) -> Tensor:
-    """What the network's own read-out finds at the last token after each stage."""
+    """What the network's own head predicts at the last token after each stage."""
     states = network.run(task.encode(prompts.x, prompts.y), stages)[1]
     return torch.stack([task.read(network.read_out(states[stage]))[:, -1] for stage in stages])
 
@@ -248,23 +248,23 @@ def always(layers: int, heads: int | None = None) -> Callable[[Size], Stated]:
     return lambda size: Stated(layers, heads)
 
 
-CHAINS, LOOPED = always(7 + 1 + 1, 2), always(1 + 1 + 2, 2)
+CHAIN_OF_THOUGHT, LOOPED = always(7 + 1 + 1, 2), always(1 + 1 + 2, 2)
 GAO, FU = "Gao et al., ", "Fu et al., "
 SUBJECTS = (
     Subject("Newton", FU + "Theorem 1", "Iterative Newton", 1e-9, newton, of_newton),
     Subject("Chebyshev", FU + "B.3", "Chebyshev's iteration, a sum of moments", 1e-10, chebyshev, None),
-    Subject("gradient descent", GAO + "Lemma A.2", "gradient descent", 1e-8, descent, None, True),
+    Subject("gradient descent", GAO + "Lemma A.2", "gradient descent", 1e-8, on_prompts, None, True),
     Subject(
         "regression on features", GAO + "Theorem 3.1", "gradient descent on Φ(x)", 1e-8, on_features,
         of_features, True,
     ),
     Subject(
-        "series", GAO + "Theorem 3.2", "gradient descent on Φ of the latest values", 1e-8, on_series,
+        "AR series", GAO + "Theorem 3.2", "gradient descent on Φ of the latest values", 1e-8, on_series,
         of_series, True,
     ),
     Subject(
-        "chains of thought", GAO + "Theorem 3.3", "gradient descent on a layer of the chain", 1e-8, on_chains,
-        CHAINS, True,
+        "chain of thought", GAO + "Theorem 3.3", "gradient descent on a layer of the chain", 1e-8, on_chains,
+        CHAIN_OF_THOUGHT, True,
     ),
     Subject(
         "Newton, looped", GAO + "Theorem 4.1", "Iterative Newton", 1e-8, looped_newton, LOOPED, True,

@@ -75,7 +75,7 @@ def _landing(model: Numbers) -> Rows:
         yield {"series": row["what"], "x": row["query"], "y": row["place"], **spread}
 
 
-def _along(model: Numbers) -> Rows:
+def _by_position(model: Numbers) -> Rows:
     for row in model.get("along", ()):
         yield {"series": row["what"], "x": row["seen"], "y": row["value"], "low": row["low"], "high": row["high"]}
 
@@ -135,7 +135,10 @@ PLANS: dict[str, Plan] = {
         _landing,
         curves("query", "place in the learned order", "Where the first look-up lands", legend="of", **SAME),
     ),
-    "along": (_along, curves("items seen", "mean absolute error", "Errors along the stream", legend="of", **SAME)),
+    "along": (
+        _by_position,
+        curves("items seen", "mean absolute error", "Errors along the stream", legend="of", **SAME),
+    ),
     "features": (_features, curves("number", "main feature", "What a picture of a number becomes", legend="")),
     "learning": (_learning, curves("step", "loss, of a blind guess 1", "Learning", log_y=True, legend="")),
 }

@@ -27,12 +27,14 @@ def measure_stream(task: Task, network: Network, prompts: Prompts) -> dict[str, 
     counts = torch.cat([task.read(network(part)) for part in tokens]).double().cpu()
     own = (counts - prompts.y).abs()
     known = known_errors(prompts, network.model.cells, network.model.accesses)
-    rows, along = [], []
+    rows, by_position = [], []
     for name, (off, of_hashes) in {MODEL: (own, torch.zeros(SEEDS, own.shape[1])), **known}.items():
         ahead = {f"ahead_{k}": v for k, v in _described(off - own, of_hashes).items()}
         rows.append({"what": name, **_described(off, of_hashes), **ahead})
-        along += [{"what": name, "seen": t, **_described(off[:, [t]], of_hashes[:, [t]])} for t in _positions(task)]
-    return {"errors": rows, "along": along}
+        by_position += [
+            {"what": name, "seen": t, **_described(off[:, [t]], of_hashes[:, [t]])} for t in _positions(task)
+        ]
+    return {"errors": rows, "along": by_position}
 
 
 def known_errors(prompts: Prompts, cells: int, accesses: int) -> dict[str, tuple[Tensor, Tensor]]:

@@ -6,7 +6,7 @@ the claims, figures.py what is drawn; published/ holds the paper's curves.
 
 from algoscope.studies.graph_connectivity.claims import CLAIMS
 from algoscope.studies.graph_connectivity.figures import CENTER, figures
-from algoscope.studies.graph_connectivity.measures import along, measure
+from algoscope.studies.graph_connectivity.measures import measure, measure_checkpoint
 from algoscope.studies.graph_connectivity.plan import RUNS
 from algoscope.studies.study import Section, Study
 
@@ -19,7 +19,7 @@ STUDY = Study(
     "Here that is trained and measured again, and the weights are read.",
     runs=RUNS,
     measure=measure,
-    along=along,
+    measure_checkpoint=measure_checkpoint,
     claims=CLAIMS,
     figures=figures,
     found=(

@@ -40,9 +40,11 @@ def near(paper: float) -> dict[str, float]:
     return {"at_least": paper - NEAR, "at_most": paper + NEAR}
 
 
-def of_chains(name: str, says: str, where: str, run: str, paper: float, **bounds: float) -> Claim:
+def of_chains(name: str, sentence: str, where: str, run: str, paper: float, **bounds: float) -> Claim:
     """About the share of two chains of 3 edges that is wholly right."""
-    return Claim(name, says, where, each(exact(LONG), run, **bounds), paper, LONG_CHAINS, what="of two chains known")
+    return Claim(
+        name, sentence, where, each(exact(LONG), run, **bounds), paper, LONG_CHAINS, what="of two chains known"
+    )
 
 
 SHARES = tuple(

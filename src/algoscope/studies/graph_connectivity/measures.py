@@ -41,14 +41,14 @@ SIZES = {"smoke": Sizes(60, 30), "laptop": Sizes(2000, 500), "paper": Sizes(10_0
 
 
 def measure(training: Training, network: Network, scale: str) -> dict[str, Any]:
-    told = {name: getattr(training.task, name) for name in ("chance", "largest", "beyond")}
+    facts = {name: getattr(training.task, name) for name in ("chance", "largest", "beyond")}
     kind = "disentangled" if isinstance(network, DisentangledNetwork) else "standard"
-    told |= {"model": kind, "layers": len(network.blocks), "steps": training.settings.steps}
-    return told | measured(network, training.task.length, SIZES[scale])
+    facts |= {"model": kind, "layers": len(network.blocks), "steps": training.settings.steps}
+    return facts | measured(network, training.task.length, SIZES[scale])
 
 
 @torch.no_grad()
-def along(training: Training, network: Network, scale: str) -> dict[str, Any]:
+def measure_checkpoint(training: Training, network: Network, scale: str) -> dict[str, Any]:
     """What is told of weights on the way of training, on fewer graphs."""
     nodes = training.task.length
     tests, instrument = graphs(nodes, 3 ** len(network.blocks), SIZES[scale])
@@ -60,8 +60,8 @@ def along(training: Training, network: Network, scale: str) -> dict[str, Any]:
         "equivariance": moved(network, instrument.sample),
     }
     if isinstance(network, DisentangledNetwork):
-        told = ("stage", "algorithm", "heuristic", "error")
-        tables["channels"] = [{name: row[name] for name in told} for row in weights(network, nodes)["channels"]]
+        facts = ("stage", "algorithm", "heuristic", "error")
+        tables["channels"] = [{name: row[name] for name in facts} for row in weights(network, nodes)["channels"]]
     return tables
 
 

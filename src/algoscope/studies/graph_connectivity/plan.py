@@ -110,8 +110,8 @@ def arms(kind: str, norms: tuple[Literal["before", "after"], ...], *rest: Any, *
 
 def by_hand(layers: int, nodes: int) -> Case:
     """The control: Theorem 4.3 as a network, whose answer is known."""
-    told = {"model": "by hand", "layers": layers}
-    return Case(by_hand_name(layers), lambda scale: told | measured(connectivity(nodes, layers), nodes, SIZES[scale]))
+    facts = {"model": "by hand", "layers": layers}
+    return Case(by_hand_name(layers), lambda scale: facts | measured(connectivity(nodes, layers), nodes, SIZES[scale]))
 
 
 def by_hand_name(layers: int) -> str:

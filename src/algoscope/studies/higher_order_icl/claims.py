@@ -24,7 +24,7 @@ from algoscope.studies.higher_order_icl.findings import (
     step_of,
     survives_late,
 )
-from algoscope.studies.higher_order_icl.measures import DESCENT, NEWTON, OTHER_START, RANDOM, TABLES
+from algoscope.studies.higher_order_icl.measures import GRADIENT_DESCENT, NEWTON, OTHER_START, RANDOM, TABLES
 
 AFTER = "written after the numbers were seen"
 AT_ONE = "Newton from 2/frobenius predicts zero after the first example, where it is on the edge of convergence."
@@ -147,7 +147,7 @@ CLAIMS = (
         "hard-descent-step",
         "On ill-conditioned data gradient descent needs hundreds to thousands of steps.",
         "§4.2, Fig. 12",
-        each(step_of(DESCENT), HARD, at_least=256.0),
+        each(step_of(GRADIENT_DESCENT), HARD, at_least=256.0),
         800.0,
         PUBLISHED,
     ),
@@ -162,7 +162,7 @@ CLAIMS = (
             why="the first two and the last two layers agree to .01 on average; in between ours is later, and reaches "
             "step 20 at layers 11 to 12 instead of layer 8. Theirs shared one basis in a batch.",
         )
-        for name, kind in (("newton", "Newton"), ("gd", DESCENT))
+        for name, kind in (("newton", "Newton"), ("gd", GRADIENT_DESCENT))
     ),
     Claim(
         "lstm-flat",
@@ -205,7 +205,7 @@ CLAIMS = (
         for one, other, name, words, method, by in (
             (LSTM, MAIN, "online", ONLINE, ONLINE, 0.954 - 0.806),
             (MAIN, LSTM, "newton", "Newton", NEWTON, 0.991 - 0.920),
-            (MAIN, LSTM, "descent", DESCENT, DESCENT, 0.957 - 0.916),
+            (MAIN, LSTM, "descent", GRADIENT_DESCENT, GRADIENT_DESCENT, 0.957 - 0.916),
         )
     ),
     Claim(
@@ -255,7 +255,7 @@ CLAIMS = (
             f"descent-cannot-{name}",
             "Gradient descent cannot reach the similarity that Newton reaches.",
             "Fig. 9, doubted",
-            each(ahead(newton, descent), at_least=0.0),
+            each(ahead(newton, gradient), at_least=0.0),
             0.994 - 0.988,
             f"{newton}; {PUBLISHED}, start at {start}",
             headline=name == "published",
@@ -263,9 +263,9 @@ CLAIMS = (
             why="the published gradient descent starts at random weights, and keeps them where no example has been. "
             + AT_ONE,
         )
-        for name, newton, descent, start in (
-            ("1", OTHER_START, DESCENT, "zero"),
-            ("2", NEWTON, DESCENT, "zero"),
+        for name, newton, gradient, start in (
+            ("1", OTHER_START, GRADIENT_DESCENT, "zero"),
+            ("2", NEWTON, GRADIENT_DESCENT, "zero"),
             ("published", NEWTON, RANDOM, "random weights"),
         )
     ),

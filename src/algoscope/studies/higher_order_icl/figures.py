@@ -8,7 +8,7 @@ import altair as alt
 from algoscope.report import maps
 from algoscope.studies.claim import Numbers
 from algoscope.studies.higher_order_icl.findings import HARD, MAIN
-from algoscope.studies.higher_order_icl.measures import DESCENT, NEWTON
+from algoscope.studies.higher_order_icl.measures import GRADIENT_DESCENT, NEWTON
 from algoscope.studies.higher_order_icl.published import beside_published
 from algoscope.studies.plans import Plan, Rows, curves, drawn
 
@@ -101,7 +101,7 @@ def _forgetting(model: Numbers) -> Rows:
         yield {"series": row["stage"], "x": row["gap"], "y": row["error"], "low": row["low"], "high": row["high"]}
 
 
-def _patched(model: Numbers) -> Rows:
+def _patching(model: Numbers) -> Rows:
     for row in model.get("patched", ()):
         yield {
             "series": "share",
@@ -150,20 +150,20 @@ PLACES = {"layer 2": 2, "layer 3": 3, "last layer": -1}
 CONVERGE = {"the model": "the layers", "Newton": "Newton", "ConjugateGradients": "conjugate gradients"}
 PLANS: dict[str, Plan] = {
     "newton": _map_of(NEWTON, "Newton (Fig. 3, 11)"),
-    "descent": _map_of(DESCENT, "gradient descent (Fig. 8, 12)"),
+    "descent": _map_of(GRADIENT_DESCENT, "gradient descent (Fig. 8, 12)"),
     "levels": (
         _levels,
         curves("layer", "similarity of errors", "Best similarity of each layer (Fig. 9)", legend="to"),
     ),
     "errors": (_errors, curves("examples seen", "normalized error", "Errors (Fig. 1)", log_y=True, legend="layer")),
-    "descent-linear": _map_of(f"{DESCENT}, linear grid", "gradient descent, linear grid (Fig. 3, 6)"),
+    "descent-linear": _map_of(f"{GRADIENT_DESCENT}, linear grid", "gradient descent, linear grid (Fig. 3, 6)"),
     "newton-weights": _by_weights("Newton", "Newton"),
     "descent-weights": _by_weights("GradientDescent", "gradient descent"),
     **{f"by-examples-{words.replace(' ', '-')}": _by_examples_at(place, words) for words, place in PLACES.items()},
     **{f"convergence-{name.replace(' ', '-')}": _convergence_of(name, words) for name, words in CONVERGE.items()},
     "span": (_span, curves("examples seen", "share", "Weights outside the span (Fig. 16)", legend="of")),
     "forgetting": (_forgetting, curves("examples ago", "normalized error", "Forgetting (Fig. 5)", legend="by")),
-    "patched": (_patched, curves("after layer", "share that survives", "A foreign answer, patched in after a layer")),
+    "patched": (_patching, curves("after layer", "share that survives", "A foreign answer, patched in after a layer")),
 }
 ACROSS: dict[str, Plan] = {
     "table-newton": _table_of("newton", "Ours minus published, ill-conditioned: Newton (Fig. 12)"),

@@ -245,8 +245,8 @@ def narrower(numbers: Numbers) -> Finding | None:
     both = [(cell(a, "least squares"), cell(b, "least squares")) for a, b in models]
     if not both:
         return None
-    holds = all(a.high < ENOUGH <= b.low for a, b in both)
+    supported = all(a.high < ENOUGH <= b.low for a, b in both)
     fails = all(a.low >= ENOUGH or b.high < ENOUGH for a, b in both)
-    found = Finding(tuple(b for _, b in both), "holds" if holds else "fails" if fails else "undecided")
+    found = Finding(tuple(b for _, b in both), "holds" if supported else "fails" if fails else "undecided")
     learned = all(model["progress"][-1]["error"] < LEARNED for pair in models for model in pair)
     return undecided_if_untrained(itertools.chain(*models), found if learned else found.undecided())

@@ -26,9 +26,9 @@ from algoscope.trace import Prompts, Trace
 from algoscope.verdict import Verdict, matched, plain_law, short
 
 Table = list[dict[str, Any]]
-NEWTON, DESCENT = "Newton, start 2/frobenius", "gradient descent"  # as published
-OTHER_START, RANDOM = "Newton, start 1/frobenius", f"{DESCENT}, random start"
-TABLES = {"newton": f"{NEWTON}, t = 0 kept", "gd": f"{DESCENT}, rate .002, t = 0 kept"}  # published in full
+NEWTON, GRADIENT_DESCENT = "Newton, start 2/frobenius", "gradient descent"  # as published
+OTHER_START, RANDOM = "Newton, start 1/frobenius", f"{GRADIENT_DESCENT}, random start"
+TABLES = {"newton": f"{NEWTON}, t = 0 kept", "gd": f"{GRADIENT_DESCENT}, rate .002, t = 0 kept"}  # published in full
 FORGETFUL = {"Newton, 5 steps": known.Newton([5]), "online gradient descent": known.OnlineGradientDescent(),
              "gradient descent, 50 steps": known.GradientDescent([50])}  # fmt: skip
 
@@ -85,8 +85,8 @@ def published(reading: FittedProbe, instrument: Instrument) -> dict[str, Any]:
     others: dict[str, Algorithm] = {
         NEWTON: known.Newton(40, start="2/frobenius"),
         OTHER_START: known.Newton(24),
-        DESCENT: known.GradientDescent(GRID),
-        f"{DESCENT}, linear grid": known.GradientDescent(linear["published"]),
+        GRADIENT_DESCENT: known.GradientDescent(GRID),
+        f"{GRADIENT_DESCENT}, linear grid": known.GradientDescent(linear["published"]),
         RANDOM: known.GradientDescent(GRID, start="uniform/sqrt(dim)"),
         "conjugate gradients": known.ConjugateGradients(min(task.inputs, 40)),
         "online gradient descent": known.OnlineGradientDescent(),
@@ -96,7 +96,7 @@ def published(reading: FittedProbe, instrument: Instrument) -> dict[str, Any]:
     if task.noise:
         others["Newton on S + λI"] = known.Newton(24, "2/frobenius", ridge=task.noise**2)
     matches = {name: compare(plain, algorithm.trace(sample), "errors") for name, algorithm in others.items()}
-    pairs = [(one, other) for one in (OTHER_START, NEWTON) for other in (DESCENT, RANDOM)]
+    pairs = [(one, other) for one in (OTHER_START, NEWTON) for other in (GRADIENT_DESCENT, RANDOM)]
     ahead = torch.stack([_at_best(matches[one]) - _at_best(matches[other]) for one, other in pairs], dim=1)
     slow = known.GradientDescent(linear["hard"], rate=0.002).trace(sample)
     law = plain_law(rate_law(matches[NEWTON]))
@@ -176,10 +176,10 @@ def forgetting(reading: FittedProbe, few: Prompts) -> Table:
         x[:, now] = few.x[:, now - gap]
         again = replace(few, x=x)
         wanted = few.y[:, now - gap]
-        told = {"the model": reading.trace(again).select([last]).values[0, :, now]}
-        told |= {name: algorithm.trace(again).values[0, :, now] for name, algorithm in FORGETFUL.items()}
-        errors = torch.stack([(value - wanted).square() / few.normalizer() for value in told.values()], dim=1)
-        rows += [row | {"gap": gap} for row in _rows(tuple(told), error=errors)]
+        predictions = {"the model": reading.trace(again).select([last]).values[0, :, now]}
+        predictions |= {name: algorithm.trace(again).values[0, :, now] for name, algorithm in FORGETFUL.items()}
+        errors = torch.stack([(value - wanted).square() / few.normalizer() for value in predictions.values()], dim=1)
+        rows += [row | {"gap": gap} for row in _rows(tuple(predictions), error=errors)]
     return rows
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from algoscope.studies.claim import Numbers
 from algoscope.studies.higher_order_icl.findings import LSTM, MAIN, ONLINE, cell
-from algoscope.studies.higher_order_icl.measures import DESCENT, NEWTON
+from algoscope.studies.higher_order_icl.measures import GRADIENT_DESCENT, NEWTON
 from algoscope.studies.study import Table, labeled
 
-METHODS = (NEWTON, DESCENT, ONLINE, "least squares")
+METHODS = (NEWTON, GRADIENT_DESCENT, ONLINE, "least squares")
 PAPER = {MAIN: (0.991, 0.957, 0.806), LSTM: (0.920, 0.916, 0.954)}
 
 
