@@ -103,7 +103,7 @@ def test_the_longest_training_on_file_is_judged():
     standard, own = (names.run(kind, names.CHAIN_OF_THOUGHT) for kind in (names.STANDARD, names.ALGOFORMER))
     more = names.longer(names.CHAIN_OF_THOUGHT)
     numbers = {standard: {"0": model_of(0.1)}, own: {"0": model_of(0.2)}}
-    (claim,) = (claim for claim in CLAIMS if claim.id == "beats-standard-chains")
+    (claim,) = (claim for claim in CLAIMS if claim.id == "beats-standard-chain-of-thought")
     assert claim.record(numbers)["verdict"] == "fails"
     numbers[f"{own}, {more}"] = {"0": model_of(0.02)}
     assert claim.record(numbers)["verdict"] == "fails"  # the other is not on file: they are trained equally long
@@ -132,14 +132,14 @@ def test_how_near_errors_are_to_the_least_possible(error, noise, verdict):
     own = {seed: model_of(error, noise=noise, config={"settings": {"steps": 300}}) for seed in ("0", "1")}
     short = model_of(0.2, config={"settings": {"steps": 100}})
     numbers = {less: {"0": short}, more: own, names.least(names.CHAIN_OF_THOUGHT): {"0": model_of(0.1)}}
-    (claim,) = (claim for claim in CLAIMS if claim.id == "least-standard-chains")
+    (claim,) = (claim for claim in CLAIMS if claim.id == "least-standard-chain-of-thought")
     told = claim.record(numbers)
     assert (told["verdict"], len(told["seeds"])) == (verdict, 2)
     assert noise or told["seeds"] == [pytest.approx(error / 0.1)] * 2
     assert claim.record({more: own})["verdict"] == "not run"
     rows = [(row["row"], row["series"], row["x"]) for row in over_least(numbers)]
     after = [("chain of thought, 300 steps", names.STANDARD, seed) for seed in told["seeds"]]
-    assert rows == [("chains, 100 steps", names.STANDARD, pytest.approx(2.0)), *after]
+    assert rows == [("chain of thought, 100 steps", names.STANDARD, pytest.approx(2.0)), *after]
 
 
 def test_without_numbers_there_are_no_figures():

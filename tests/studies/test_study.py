@@ -28,7 +28,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 NUMBERLESS = ("law-", "speeds-up-")  # claims about a law, which may be another that has no such number
 KEYS = {
     "id",
-    "says",
+    "sentence",
     "where",
     "convention",
     "headline",
@@ -130,7 +130,7 @@ def test_a_study_hides_nothing_that_is_told_of_every_model(tmp_path, name):
     """AlgoFormer's loops of training once gave way to the device of training, which had the same name."""
     found = study.find("data-structures")
     greedy = replace(found, measure=lambda *given: {name: 1})
-    with pytest.raises(ValueError, match=f"must not measure what is told of every model by that name: {name}"):
+    with pytest.raises(ValueError, match=f"must not measure what is recorded of every model by that name: {name}"):
         study.train_and_measure(greedy, "smoke", tmp_path, torch.device("cpu"), ["1D uniform"], progress=False)
 
 
@@ -146,7 +146,7 @@ def test_what_was_trained_by_another_plan_is_told(folder, tmp_path, change):
         for numbers in results["runs"][name].values():
             change(numbers)
     files.write_json(tmp_path / study.RESULTS, results)
-    told = "Trained by an earlier plan, as told below: "
+    told = "Trained by an earlier plan, as stated below: "
     assert told not in (folder / study.PAGE).read_text()
     page = html.unescape(study.build_page(tmp_path).read_text())
     assert all(f"{told}{name}." in page for name in changed)
@@ -320,7 +320,7 @@ def test_the_page_is_built_from_the_results_that_ship(shipped, tmp_path):
     assert ("Planned, and not run" in text) == any(lacking)
     assert all("dirty" not in model["provenance"]["commit"] for model in models)
     assert all(f'data-chart="{name}"' in text for name in found.figures(results["runs"]))
-    assert all(f"<td>{claim['says']}" in text for claim in results["claims"])
+    assert all(f"<td>{claim['sentence']}" in text for claim in results["claims"])
     many = len(results["claims"]) > page.MANY_CLAIMS
     assert (f"<details><summary>{len(results['claims'])} claims" in text) == many
     words = [
