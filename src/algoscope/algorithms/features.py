@@ -45,6 +45,10 @@ class OnFeatures(Algorithm):
         return f"{self.algorithm.name} on {self.called}"
 
     @property
+    def method(self) -> str:
+        return f"{self.algorithm.method} on {self.called}"
+
+    @property
     def closed_form(self) -> bool:
         return self.algorithm.closed_form
 

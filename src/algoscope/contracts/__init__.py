@@ -1,13 +1,16 @@
-"""What a task, an algorithm, a model, a reader and a measure provide: rooms depend on these, not on each other."""
+"""What tasks, algorithms, models, readers, measures and symmetries provide: rooms depend on these alone."""
 
 from algoscope.contracts.algorithm import Algorithm, Memory
 from algoscope.contracts.measure import Measure, Scale
 from algoscope.contracts.model import NO_EDITS, Edits, Model, Network, Place, TrainingNeeds
+from algoscope.contracts.symmetry import Answers, Change, Symmetry
 from algoscope.contracts.task import FirstOf, Reader, Reading, Show, States, Task
 
 __all__ = [
     "NO_EDITS",
     "Algorithm",
+    "Answers",
+    "Change",
     "Edits",
     "FirstOf",
     "Measure",
@@ -20,6 +23,7 @@ __all__ = [
     "Scale",
     "Show",
     "States",
+    "Symmetry",
     "Task",
     "TrainingNeeds",
 ]

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
+from algoscope.contracts.symmetry import Symmetry
 from algoscope.trace import Prompts, Trace
 
 
@@ -49,6 +50,15 @@ class Algorithm(ABC):
     def closed_form(self) -> bool:
         """Whether it is the solution itself: steps of others that have converged to it go by its name."""
         return False
+
+    def keeps(self, symmetry: Symmetry) -> bool:
+        """Whether its answers obey the law of a symmetry, exactly; this may depend on its rate or its start."""
+        return True
+
+    @property
+    def method(self) -> str:
+        """What people call it, whatever its rate or its start: algorithms of one method are one family."""
+        return type(self).__name__
 
     def on_memory(self, memory: Memory) -> "Algorithm":
         """The same algorithm with the memory of a model in the place of its own, if it has one."""

@@ -14,6 +14,7 @@ from torch.nn import functional
 from algoscope import arguments
 from algoscope.contracts.algorithm import Algorithm, Memory
 from algoscope.contracts.measure import Measure
+from algoscope.contracts.symmetry import Symmetry
 from algoscope.randomness import stream
 from algoscope.trace import Prompts, Trace
 
@@ -33,6 +34,7 @@ class Task(ABC):
     answer: Literal["number", "chance", "choice"] = "number"  # see `loss`
     reader: ClassVar["Reader | None"] = None  # how a model's stages become a trace; None: by the kind of answer
     measure: ClassVar[Measure | None] = None  # how alike two traces are; None: by the kind of answer
+    symmetries: ClassVar[tuple[Symmetry, ...]] = ()  # laws that tell its algorithms apart
     first: ClassVar[int] = 1  # position from which on answers are compared: before it, nothing has been seen
 
     def __init_subclass__(cls, **options: object) -> None:
