@@ -21,7 +21,7 @@ benchmark: .venv/ready
 	$(BIN)/python -m benchmarks.reference_side
 	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt transformers
 	$(BIN)/python -m benchmarks.laptop
-	$(BIN)/python -m benchmarks.controls
+	$(BIN)/algoscope controls
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -16,8 +16,8 @@ SHARED |= {"__version__", "contracts", "documents", "files", "registry", "spelli
 # room: (rooms it may import, packages beside the standard library)
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "__init__": (
-        {"algorithms", "constructions", "controls", "instrument", "matching", "models", "reading", "tasks", "testing"}
-        | {"training"},
+        {"algorithms", "constructions", "controls", "instrument", "matching", "models", "reading", "symmetries"}
+        | {"tasks", "testing", "training"},
         set(),
     ),
     "arguments": (set(), CORE),
@@ -26,7 +26,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "files": (set(), CORE),
     "formats": (set(), set()),
     "registry": (set(), set()),
-    "testing": ({"algorithms", "models", "runs"}, CORE),
+    "testing": ({"algorithms", "models", "runs", "symmetries"}, CORE),
     "spelling": (set(), set()),
     "stopping": (set(), set()),
     "tables": (set(), set()),
@@ -34,19 +34,27 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "randomness": (set(), CORE),
     "reachability": (set(), CORE),
     "trace": (set(), CORE),
-    "tasks": ({"algorithms", "matching", "reading"}, CORE),
-    "algorithms": (set(), CORE),
+    "symmetries": (set(), CORE),
+    "tasks": ({"algorithms", "matching", "reading", "symmetries"}, CORE),
+    "algorithms": ({"symmetries"}, CORE),
     "models": (set(), CORE | {"triton"}),
     "runs": ({"formats"}, CORE | {"filelock"}),
     "training": ({"models", "runs", "tasks"}, CORE),
     "matching": (set(), CORE),
     "reading": ({"algorithms", "matching", "models"}, CORE),
-    "steps": ({"reading"}, CORE),
+    "steps": ({"algorithms", "reading"}, CORE),
     "evidence": ({"matching", "reading", "steps"}, CORE),
-    "verdict": ({"matching", "report", "runs", "wording"}, CORE | {"pandas"}),  # where they are asked for, the others
+    "experiments": ({"evidence", "matching", "steps", "symmetries"}, CORE),
+    "verdict": (
+        {"experiments", "matching", "report", "runs", "wording"},
+        CORE | {"pandas"},
+    ),  # where they are asked for, the others
     "wording": ({"verdict"}, set()),
-    "controls": ({"algorithms", "reading"}, CORE),
-    "instrument": ({"evidence", "matching", "reading", "steps", "verdict"}, CORE),
+    "controls": (
+        {"algorithms", "constructions", "instrument", "matching", "models", "reading", "runs", "tasks"},
+        CORE,
+    ),
+    "instrument": ({"evidence", "experiments", "matching", "reading", "steps", "verdict"}, CORE),
     "report": (set(), {"altair", "jinja2", "vl_convert"}),
     "constructions": ({"models", "tasks"}, CORE),
     "studies": (
@@ -56,7 +64,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "demo": ({"instrument", "runs", "training", "verdict"}, set()),
     "cli": (
-        {"algorithms", "demo", "instrument", "models", "report", "runs", "studies", "tasks", "training", "verdict"},
+        {"algorithms", "controls", "demo", "instrument", "models", "report", "runs", "studies", "tasks"}
+        | {"training", "verdict"},
         {"torch", "tyro", "rich"},
     ),
 }

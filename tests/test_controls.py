@@ -1,5 +1,6 @@
 """Models whose answer is known, for every family of tasks; and every task that can be trained can be identified."""
 
+import functools
 import itertools
 import json
 
@@ -9,57 +10,65 @@ from battery.tasks import SEARCHES, STREAMS, TASKS
 
 import algoscope as ag
 from algoscope import documents, registry, runs
-from algoscope.controls import Planted
+from algoscope.controls import Control, Planted, controls_of
+from algoscope.controls.catalog import FAMILIES
+from algoscope.controls.scoring import Identify, outcome, summary
 from algoscope.models import Transformer
 from algoscope.tasks import Connectivity, Task, UniformSearch
-from benchmarks.controls import measured, summary
-from benchmarks.planted import KINDS, PLANTINGS, Case, nulls, planted
 
 ALL = [*TASKS, *SEARCHES, *STREAMS]
 SMALL = {type(task): task for task in reversed(ALL)}  # the first of each kind
 PROMPTS = 150
-PLANTED, NULLS = 3, 1  # models of each family, and nulls of each kind
+PLANTED, NULLS = 3, 1  # models of each family, and nulls of each group
+CONTROLS = functools.cache(controls_of)
 
 
-def few(family: str, kind: str) -> list[Case]:
-    """On the family's first task, with some noise; nulls are shuffled or untrained."""
-    first = next(iter(planted(family)))
-    cases = [case for case in KINDS[kind](family) if (case.task, case.prompts) == (first.task, first.prompts)]
-    noisy = [case for case in cases if case.model is not None and case.model.noise == 0.1]
-    fresh = [case for case in cases if case.untrained is not None]
-    return [*noisy[:NULLS], *fresh[:NULLS]] if kind == "nulls" else noisy[:PLANTED]
+def few(family: str) -> list[Control]:
+    """On the family's first task, with some noise, of methods that few prompts tell apart; nulls of both groups."""
+    first = CONTROLS(family)[0]
+    cases = [each for each in CONTROLS(family) if (each.task, each.seed) == (first.task, first.seed)]
+    noisy = [each for each in cases if each.noise == 0.1]
+    listed, shuffled = ([each for each in noisy if each.kind == kind] for kind in ("listed", "null"))
+    fresh = [each for each in cases if each.group == "untrained"]
+    known = ("ConjugateGradients", "HeavyBall", "OnlineGradientDescent") if family == "regression" else ()
+    listed = [next(each for each in listed if each.group == name) for name in known] or listed[:PLANTED]
+    return [*listed, *shuffled[:NULLS], *fresh[:NULLS]]
 
 
 @pytest.fixture(scope="module")
 def found() -> dict:
-    return {
-        family: {kind: measured(few(family, kind), PROMPTS) for kind in ("planted", "nulls")} for family in PLANTINGS
-    }
+    method = Identify(PROMPTS)
+    return {family: [outcome(method, control) for control in few(family)] for family in FAMILIES}
 
 
-@pytest.mark.parametrize("family", PLANTINGS)
+def of_kind(kind: str, models: list[dict]) -> list[dict]:
+    return [model for model in models if model["kind"] == kind]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_planted_models_are_named_rightly(found, family):
-    stages = [row for model in found[family]["planted"] for row in model["stages"] if row["unsaturated"]]
-    certain = [row for row in stages if row["certain"]]
-    assert len(certain) >= len(stages) / 2
-    assert all(row["right"] for row in certain)
+    stages = [row for model in of_kind("listed", found[family]) for row in model["stages"] if row["unsaturated"]]
+    sure = [row for row in stages if row["sure"]]
+    assert len(sure) >= len(stages) / 2
+    assert all(row["right"] for row in sure)
 
 
-@pytest.mark.parametrize("family", PLANTINGS)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_nulls_raise_no_alarm(found, family):
-    assert len(found[family]["nulls"]) == 2 * NULLS
-    assert not any(row["alarm"] for model in found[family]["nulls"] for row in model["stages"])
+    nulls = of_kind("null", found[family])
+    assert len(nulls) == 2 * NULLS
+    assert not any(row["alarm"] for model in nulls for row in model["stages"])
 
 
 def test_what_is_measured_is_what_a_page_shows(found):
-    for kinds in found.values():
-        rates = summary(kinds["planted"], kinds["planted"], kinds["nulls"])
-        assert documents.problem({"rates": {"x": rates}}, documents.CONTROLS) == ""
+    for models in found.values():
+        absent = [{**model, "kind": "unlisted"} for model in of_kind("listed", models)]
+        assert documents.problem({"rates": {"x": summary([*models, *absent])}}, documents.CONTROLS) == ""
 
 
-@pytest.mark.parametrize("family", PLANTINGS)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_the_rates_on_file_hold_what_is_promised(family):
-    """As `python -m benchmarks.controls` measured them, on many more models."""
+    """As `algoscope controls` measured them, on many more models."""
     rates = (runs.controls() or {})[family]
     assert rates["planted"]["models"] >= 60
     assert rates["planted"]["certain"]["rate"] >= 0.5
@@ -68,14 +77,14 @@ def test_the_rates_on_file_hold_what_is_promised(family):
     assert rates["false_alarms"]["rate"] == 0
 
 
-@pytest.mark.parametrize("family", PLANTINGS)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_planted_model_is_a_function_of_its_tokens(family):
-    case = next(iter(nulls(family)))
-    prompts = case.task.sample(5, seed=0)
-    tokens = case.task.encode(prompts.x, prompts.y)
-    assert case.model is not None
-    first, again, other = (case.model(each) for each in (tokens, tokens.clone(), tokens.flip(0)))
-    assert list(first) == list(again) == list(case.model.stages)
+    control = next(each for each in CONTROLS(family) if each.group == "shuffled")
+    prompts, model = control.task.sample(5, seed=0), control.model()
+    tokens = control.task.encode(prompts.x, prompts.y)
+    assert isinstance(model, Planted)
+    first, again, other = (model(each) for each in (tokens, tokens.clone(), tokens.flip(0)))
+    assert list(first) == list(again) == list(model.stages)
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert not all(torch.equal(first[name], other[name]) for name in first)
 

@@ -19,6 +19,7 @@ from algoscope.algorithms import (
 )
 from algoscope.controls import Planted
 from algoscope.instrument import Instrument
+from algoscope.matching.statistics import Estimate
 from algoscope.models import Transformer
 from algoscope.tasks import LinearRegression
 from algoscope.wording import spans
@@ -29,10 +30,10 @@ NOISY = ag.tasks.LinearRegression(dim=5, examples=20, noise=0.5)
 
 @pytest.fixture(scope="module")
 def instrument() -> Instrument:
-    return Instrument(TASK, prompts=300, fit_on=300)
+    return Instrument(TASK, prompts=800, fit_on=300)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
 @pytest.mark.parametrize("algorithm", [Newton([1, 3, 5]), ConjugateGradients([1, 2, 3]), OnlineGradientDescent()])
 def test_planted_steps_are_named(instrument, algorithm, noise):
     planted = Planted(algorithm, TASK, noise, seed=3)
@@ -49,7 +50,7 @@ def test_the_shift_of_a_probe_is_not_taken_for_an_algorithm():
     verdict = Instrument(TASK, prompts=600, fit_on=600, seed=1000).identify(
         Planted(Newton([1, 2, 3, 4]), TASK, seed=1000), weights=False
     )
-    assert all(found.mixture_gain[2] < 0.01 for found in verdict.stages)
+    assert all(found.misfit.gain.high < 0.01 for found in verdict.stages)
     assert all(found.certain for found in verdict.stages)
 
 
@@ -61,23 +62,24 @@ def test_the_rate_of_a_planted_model_is_found(instrument):
     assert verdict.laws["GradientDescent"].law == "exponential"
 
 
-def test_what_cannot_be_told_apart_is_a_tie(instrument):
+def test_the_same_step_of_several_methods_has_one_name(instrument):
     """The first steps of three methods are the same function up to its scale, and a converged method is its limit."""
     first = instrument.identify(Planted(GradientDescent([1], rate="best"), TASK)).stages[0]
-    assert {("GradientDescent(rate=best)", 1), ("Chebyshev", 1), ("GradientDescentPlusPlus", 1)} == set(first.agreed)
-    assert not first.certain
+    assert {("GradientDescent(rate=best)", 1), ("Chebyshev", 1), ("GradientDescentPlusPlus", 1)} <= set(first.spellings)
+    assert len(first.agreed) == 1
+    assert first.certain
     last = instrument.identify(Planted(ConjugateGradients([5]), TASK)).stages[0]
-    assert ("OrdinaryLeastSquares", 0) in last.agreed
+    assert last.agreed == (("OrdinaryLeastSquares", 0),)
 
 
-@pytest.mark.parametrize("algorithm", [Newton([1, 3, 5]), ConjugateGradients([1, 2, 3])])
+@pytest.mark.parametrize("algorithm", [Newton([1, 3, 5]), ConjugateGradients([2, 3])])
 def test_what_is_not_on_the_list_is_not_claimed(algorithm):
     """The closest of the others is found, and said to be only that."""
     others = [other for other in TASK.algorithms() if type(other) is not type(algorithm)]
     instrument = Instrument(TASK, others, prompts=300, fit_on=300, others=others)
     verdict = instrument.identify(Planted(algorithm, TASK, 0.1), weights=False)
-    assert all(found.candidates["errors"] for found in verdict.stages)
-    assert not any(found.certain or found.exact for found in verdict.stages)
+    assert all(found.candidates for found in verdict.stages)
+    assert not any(found.certain or found.misfit.noise for found in verdict.stages)
     assert "The match is incomplete" in verdict.text
     assert "compute" not in verdict.text.split("The match is incomplete")[0]
 
@@ -87,19 +89,53 @@ def test_a_short_list_does_not_make_certain(few):
     """What else applies is in the mixtures, also where it is not compared."""
     verdict = ag.identify(Planted(Newton([2, 4]), TASK), TASK, algorithms=few, prompts=200, fit_on=200, weights=False)
     assert list(verdict.algorithms) == [few[0].name]
-    assert not any(found.exact for found in verdict.stages if not found.null)
+    assert not any(found.misfit.noise for found in verdict.stages if not found.null)
     assert "compute" not in verdict.text
 
 
 def test_too_little_evidence_is_said_to_be_that(instrument):
     verdict = instrument.identify(Planted(Newton([2, 4]), TASK, 0.1), weights=False)
-    stages = verdict.stages
-    unsure = [replace(found, mixture_gain=(-0.01, -0.08, 0.06)) for found in stages]
-    assert "More prompts are needed" in replace(verdict, stages=tuple(unsure)).text
-    assert "explains" not in replace(verdict, stages=tuple(unsure)).text
-    spoiled = replace(stages[0], mixture_gain=(-0.4, -3.1, 0.002))  # the mixture was fitted to too little
-    assert stages[0].exact
-    assert not spoiled.exact
+    first = verdict.stages[0]
+    assert first.certain
+
+    def text(**misfit: Estimate) -> str:
+        unsure = replace(first, misfit=replace(first.misfit, **misfit))
+        assert not unsure.certain
+        return replace(verdict, stages=(unsure, *verdict.stages[1:])).text
+
+    assert "More prompts are needed" in text(gain=Estimate(-0.9, -3.1, 0.002, 400))  # fitted to too little
+    assert "More prompts are needed" in text(systematic=Estimate(0.01, -0.08, 0.06, 400))
+    assert "The match is incomplete" in text(gain=Estimate(0.3, 0.2, 0.4, 400))
+    assert "Prompts differ in the step" in text(spread=Estimate(0.3, 0.2, 0.4, 400))
+
+
+def test_prompts_that_follow_different_steps_are_noticed(instrument):
+    """A coin between two steps is near the step between them."""
+
+    def coin(tokens: torch.Tensor) -> dict[str, torch.Tensor]:
+        low, high = (Planted(Newton([step]), TASK)(tokens)["layer 1"] for step in (2, 4))
+        heads = tokens[:, 0, 0] > 0
+        return {"layer 1": torch.where(heads[:, None, None], low, high)}
+
+    found = instrument.identify(coin, weights=False).stages[0]
+    assert found.misfit.varies
+    assert not found.certain
+
+
+@pytest.mark.parametrize("growing", [False, True])
+def test_gains_that_depend_on_the_position_do_not_change_the_step(instrument, growing):
+    planted = Planted(Newton([3]), TASK)
+    gains = torch.arange(1, 42) / 10 if growing else torch.ones(41)
+    scaled = instrument.identify(lambda t: {"layer 1": gains[:, None] * planted(t)["layer 1"]}, weights=False)
+    assert scaled.stages[0].agreed == (("Newton", 3),)
+
+
+def test_least_squares_on_noisy_labels_is_found():
+    """Its predictions have no finite variance where there are as many examples as dimensions."""
+    task = LinearRegression(dim=5, examples=20, noise=0.5)
+    for algorithm in (OrdinaryLeastSquares(), Ridge()):
+        found = Instrument(task, prompts=400, fit_on=400).identify(Planted(algorithm, task), weights=False).stages[0]
+        assert found.agreed == ((algorithm.name, 0),)
 
 
 @pytest.mark.parametrize(
@@ -176,12 +212,12 @@ def test_steps_of_several_coordinates_with_a_mean_are_named_and_are_all_there_is
     assert [found.agreed for found in verdict.stages] == [((chains(10).name, step),) for step in (1, 2, 3)]
     assert all(found.certain for found in verdict.stages)
     if not noise:
-        assert all(found.candidates["errors"][0].similarity > 1 - 1e-9 for found in verdict.stages)
+        assert all(found.candidates[0].similarity > 1 - 1e-9 for found in verdict.stages)
 
 
 def test_other_steps_of_several_coordinates_and_constants_are_not_claimed(of_chains):
     verdict = of_chains.identify(holding(chains([2, 3, 4], rate=0.006), 0.0))
-    assert not any(found.exact for found in verdict.stages)
+    assert not any(found.misfit.noise for found in verdict.stages)
     constant = of_chains.identify(holding(chains([0]), 0.0))
     noise = of_chains.identify(holding(chains([0]), 1.0))
     assert all(found.null for found in (*constant.stages, *noise.stages))
@@ -202,12 +238,12 @@ def test_every_stage_that_holds_something_is_in_the_words(instrument):
 
     text = instrument.identify(Changing(), weights=False).text
     assert "Layer 1 computes ConjugateGradients, step 1." in text
-    assert "Layers 2–5 compute Newton." in text
+    assert "Layers 2–5 compute Newton" in text
     assert "The steps are 3, 4, 5, 6." in text
 
 
 def test_ridge_is_named():
-    verdict = Instrument(NOISY, prompts=300, fit_on=300).identify(Planted(Ridge(), NOISY), weights=False)
+    verdict = Instrument(NOISY, prompts=800, fit_on=300).identify(Planted(Ridge(), NOISY), weights=False)
     assert verdict.stages[0].agreed == (("Ridge", 0),)
     assert verdict.stages[0].certain
 
@@ -356,7 +392,7 @@ def test_applicable_algorithms_are_all_different():
 
 
 def test_the_measured_rates_of_the_instrument_hold_what_is_promised():
-    """The numbers that `algoscope identify` prints, measured by `python -m benchmarks.controls`."""
+    """The numbers that `algoscope identify` prints, measured by `algoscope controls`."""
     from algoscope import files, runs
 
     families = files.read_json(Path(runs.CONTROLS))["rates"]

@@ -318,7 +318,7 @@ def test_every_name_of_the_family_of_a_task_can_be_typed(task):
     ("typed", "message"),
     [
         ("newtn", "got 'newtn'; did you mean 'newton'"),
-        ("newton,hops", "algorithm of the family regression, as the task must be one of 'chebyshev'"),
+        ("newton,hops", "algorithm of the family regression, as the task must be one of 'barzilai-borwein'"),
         ("newton:speed=3", "parameters of newton are steps=… or start=… or ridge=…, got 'speed=3'"),
         ("ols:fast", "parameters of ols are none, got 'fast'"),
         ("newton:steps=-1", "steps must be an integer >= 0"),

@@ -57,6 +57,11 @@ class Foreign(Line):
 
 
 @dataclass(frozen=True)
+class Listed(Line):
+    symmetries: Any = "add targets"
+
+
+@dataclass(frozen=True)
 class Read(Line):
     reader: Any = "linear"
 
@@ -101,6 +106,7 @@ class Plain(AnyTask):
         (Named(2, 4), "Named.algorithms must have different names"),
         (Foreign(2, 4), "Foreign.algorithms must be of the family of the task, Hops is not"),
         (Read(2, 4), "Read.reader must be a Reader, or None"),
+        (Listed(2, 4), "Listed.symmetries must be a tuple of symmetries"),
         (Undecorated(2, 4), "Undecorated.class must be decorated with @dataclass"),
         (Plain(leak=True), "Plain.encode must not show a target up to the token that answers: target 0 does"),
         (Plain(forget=True), "Plain.decode must give back the x that was encoded"),
@@ -181,6 +187,57 @@ def test_a_broken_algorithm_is_named(how, message):
 def test_an_algorithm_of_another_family_is_named():
     with pytest.raises(testing.ContractError, match=r"Newton.family must be that of the task, 'graphs'"):
         testing.check_algorithm(Newton(3), Connectivity(nodes=5))
+
+
+@dataclass(frozen=True)
+class BrokenSymmetry(ag.Symmetry):
+    how: str
+
+    def change(self, prompts, generator):
+        found = replace(prompts, y=-prompts.y)
+        match self.how:
+            case "random":
+                found = replace(prompts, y=torch.rand(prompts.y.shape).to(prompts.y))
+            case "short":
+                found = replace(prompts, x=prompts.x[:, 1:], y=prompts.y[:, 1:])
+            case "inplace":
+                prompts.y.neg_()
+        if self.how == "stages":
+            return ag.symmetries.Change((prompts, found), lambda answers: (answers[1][0], answers[0][0]))
+        if self.how == "empty":
+            return ag.symmetries.Change((prompts, found), lambda answers: (answers[0], answers[0]))
+        return ag.symmetries.Change((prompts, found), lambda answers: (answers[1], -answers[0]))
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("random", "BrokenSymmetry.change must take all randomness from its generator"),
+        ("short", "BrokenSymmetry.change must keep the shapes"),
+        ("inplace", "BrokenSymmetry.change must not change its prompts"),
+        ("stages", "BrokenSymmetry.law must give two tensors"),
+        ("empty", "BrokenSymmetry.law must be one that answers can break"),
+    ],
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_a_broken_symmetry_is_named(how, message):
+    with pytest.raises(testing.ContractError, match=message):
+        testing.check_symmetry(BrokenSymmetry(how), TASK)
+    testing.check_symmetry(BrokenSymmetry("as it should be"), TASK)
+
+
+@dataclass(frozen=True)
+class Promising(ag.Algorithm):
+    def keeps(self, symmetry):
+        return True
+
+    def trace(self, prompts):
+        return replace(Newton([3], start=1e-3).trace(prompts), name=self.name, stages=(0,))
+
+
+def test_a_law_that_is_promised_and_broken_is_named():
+    with pytest.raises(testing.ContractError, match=r"Promising.keeps must not promise what it breaks: scale inputs"):
+        testing.check_algorithm(Promising(), TASK)
 
 
 class BrokenNetwork(ag.models.Network):

@@ -9,8 +9,19 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from algoscope import algorithms, constructions, controls, matching, models, reading, tasks, testing, training
-    from algoscope.contracts import Algorithm, Measure, Reader, Task
+    from algoscope import (
+        algorithms,
+        constructions,
+        controls,
+        matching,
+        models,
+        reading,
+        symmetries,
+        tasks,
+        testing,
+        training,
+    )
+    from algoscope.contracts import Algorithm, Measure, Reader, Symmetry, Task
     from algoscope.instrument import identify
     from algoscope.matching import compare
     from algoscope.reading import induced_weights, logit_lens, patch, predict, probe, wrap
@@ -22,6 +33,7 @@ _HOME = {
     "Measure": "contracts",
     "Prompts": "trace",
     "Reader": "contracts",
+    "Symmetry": "contracts",
     "Task": "contracts",
     "Trace": "trace",
     "compare": "matching",
@@ -41,6 +53,7 @@ __all__ = [
     "Measure",
     "Prompts",
     "Reader",
+    "Symmetry",
     "Task",
     "Trace",
     "algorithms",
@@ -57,6 +70,7 @@ __all__ = [
     "predict",
     "probe",
     "reading",
+    "symmetries",
     "tasks",
     "testing",
     "train",

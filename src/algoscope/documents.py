@@ -27,13 +27,23 @@ PROVENANCE: Schema = {str: str | int}
 ENVIRONMENT: Schema = {"device": str, "torch": str, "python": str}
 
 RATE: Schema = {"rate": float, "low": float, "high": float}
+OPTIONAL_RATE: Schema = dict.fromkeys(("rate", "low", "high"), Number)  # None: it was never certain
 RATES: Schema = {  # of one family of tasks
-    "planted": {"models": int, "certain": RATE, "right_when_certain": RATE, "planted_among_the_kept": RATE},
     "certain_when_absent?": RATE,
+    "planted": {
+        "models": int,
+        **dict.fromkeys(("certain", "sure?", "right_when_certain", "planted_among_the_kept"), RATE),
+        "exact_when_certain?": OPTIONAL_RATE,
+    },
     "false_alarms": {"models": int, **RATE},
 }
 CONTROLS: Schema = {"rates": {str: RATES}}
 
+EXPERIMENT: Schema = {
+    **dict.fromkeys(("law", "algorithm", "outcome"), str),
+    **dict.fromkeys(("own", "slope", "low", "high"), Number),
+    "step": Step,
+}
 CANDIDATE: Schema = {"name": str, "step": Step, "similarity": Number, "low": Number, "high": Number}
 STAGE: Schema = {
     "stage": str,
@@ -41,7 +51,11 @@ STAGE: Schema = {
     "words": str,
     "null": bool,
     "certain": bool,
-    "exact": bool,
+    "family?": str | None,
+    "excluded?": [str],
+    "experiments?": [EXPERIMENT],
+    "defects?": {str: Number},
+    "separated?": {str: [str]},
     "linearity": Number,
     "mixture_gain": [Number],
     "agreed": [[Step]],
@@ -66,6 +80,8 @@ VERDICT: Schema = {
     "prompts": int,
     "family": str,
     "labels": bool,
+    "methods?": {str: str},
+    "unsolved?": [str],
     "measure": str,
     "larger_is_closer": {str: bool},
     "stages": [STAGE],

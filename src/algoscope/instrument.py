@@ -17,18 +17,20 @@ from torch import Tensor, nn
 from algoscope import arguments
 from algoscope.contracts import Algorithm, Measure, Network, Reader, Show, Task
 from algoscope.evidence import Evidence, ProbeEvidence, Setting, TraceEvidence
+from algoscope.experiments import Answered, Experiments, Separated
 from algoscope.matching import Agreement, ErrorSimilarity, candidates, measure_of
 from algoscope.matching.compare import Positions, confidence_between_0_and_1, positions_at
 from algoscope.progress import Parts
-from algoscope.reading.probe import check_prompts, fitting_prompts
+from algoscope.reading.probe import check_prompts, fit, fitting_prompts, ignored
 from algoscope.reading.readers import LinearProbe, reader_of
 from algoscope.reading.states import open_model
 from algoscope.reading.wrapped import Wrapped
-from algoscope.steps import Pair, Prompted, Steps
+from algoscope.steps import Pair, Steps
 from algoscope.trace import Prompts, Trace
-from algoscope.verdict import StageVerdict, Verdict
+from algoscope.verdict import UNTESTED, StageVerdict, Verdict
 
 RESAMPLES, ENOUGH = 1000, 5  # at least, and so many in each tail of an interval
+SEPARATING = 300  # prompts on which algorithms differ more
 # Of tasks that name none, by the kind of their answers.
 MEASURES: dict[str, Measure] = {"number": ErrorSimilarity(), "chance": Agreement(), "choice": Agreement()}
 SHARES = {"algorithms": 0.4, "model": 0.4, "intervals": 0.2}  # of the time that each part takes, roughly
@@ -68,7 +70,24 @@ class Instrument:
         self.fitting, self.at = fitting, positions_at(self.sample, positions, task.first)
         self.setting = Setting(fitting, self.sample, self.at, chosen, positions, task.first, seed)
         self.bar = Parts(SHARES, progress)
+        self.span = task.spanning()
         self.steps = self._steps(self.algorithms, self.others)
+
+    @cached_property
+    def experiments(self) -> Experiments:
+        """The laws of the task on changed prompts, which all models answer."""
+        laws = [each for each in self.task.symmetries if each.family == self.task.family]
+        return Experiments(laws, self.steps, self.seed)
+
+    @cached_property
+    def separating(self) -> dict[str, tuple[Steps, Setting]]:
+        """Prompts on which the algorithms of the task differ more, by what these are called."""
+        found = {}
+        for name, task in self.task.separating().items():
+            sample = task.sample(SEPARATING, self.seed, purpose="separating")
+            steps = Steps(task, self.algorithms, [], [], sample, self.at, ignored)
+            found[name] = steps, replace(self.setting, sample=sample)
+        return found
 
     @property
     def traces(self) -> dict[str, Trace]:
@@ -96,10 +115,12 @@ class Instrument:
         confidence: float = 0.95,
         weights: bool = True,
         progress: bool = False,
+        experiments: bool = True,
     ) -> Verdict:
         """Which algorithm each stage of a model follows. `confidence` holds for all its stages together.
 
-        Without `weights` those that the stages induce are not asked for, which saves many passes of the model.
+        Without `weights` those that the stages induce are not asked for, and without `experiments` no prompts are
+        changed, which saves many passes of the model.
         """
         confidence_between_0_and_1(confidence)
         bar = self.bar.again("model") if progress else Parts(SHARES, False)
@@ -109,26 +130,50 @@ class Instrument:
         resamples = max(RESAMPLES, math.ceil(2 * ENOUGH / (1 - each)))
         informative = self.setting.measure.informative(trace, self.at).tolist()
         errors, found = trace_errors(trace, self.task, self.at), []
-        for i, stage in enumerate(trace.stages):
-            kinds = {kind: evidence.matches[kind] for kind in evidence.deciding}
-            kept = {kind: tuple(candidates(own, stage, each, resamples)) for kind, own in kinds.items()}
-            first = kept[evidence.deciding[0]][:1]
-            unsure = StageVerdict(
-                stage,
-                errors[i],
-                kept,
-                steps.names,
-                steps.equal,
-                all(self.setting.measure.passes(end, one.null) for one in first for end in (one.low, one.high)),
-                evidence.linearity[i],
-                informative[i],
-            )
-            if not unsure.null:
-                closest = steps.pairs.index(unsure.closest)
-                unsure = replace(unsure, mixture_gain=evidence.gain(i, closest, each, resamples))
-            found.append(unsure)
+        answered = self.experiments.on(evidence) if experiments and steps is self.steps else None
+        separated = Separated(evidence, self.separating if answered else {}, confidence)
+        for i in range(len(trace)):
+            found.append(self._judged(evidence, answered, separated, i, errors[i], informative[i], each, resamples))
             bar.done("intervals", 1, len(trace))
-        return Verdict(tuple(found), trace, steps.algorithms, steps.errors, evidence.matches, confidence, self.task)
+        unsolved = answered.unsolved if answered is not None else ()
+        known = steps.algorithms, steps.errors, evidence.matches
+        return Verdict(tuple(found), trace, *known, confidence, self.task, unsolved)
+
+    def _judged(
+        self,
+        evidence: Evidence,
+        answered: Answered | None,
+        separated: Separated,
+        i: int,
+        error: float,
+        informative: bool,
+        confidence: float,
+        resamples: int,
+    ) -> StageVerdict:
+        """One stage: the steps that are tied, without those that experiments exclude or that lose on prompts which
+        separate the others; and what the closest of them misses.
+        """
+        steps, passes, stage = evidence.steps, self.setting.measure.passes, evidence.trace.stages[i]
+        matches, tested = next(iter(evidence.matches.values())), UNTESTED
+        kept = candidates(matches, stage, confidence, resamples) if informative else []
+        if kept and answered is not None:
+            pairs = [(name, step) for name, match in matches.items() if (step := match.best[i]) is not None]
+            tested = answered.test(i, pairs, confidence, resamples)
+            left = {name: match for name, match in matches.items() if name not in tested.excluded}
+            if len(left) < len(matches):
+                kept = candidates(left, stage, confidence, resamples) if left else []
+        apart = separated.left(i, kept, confidence, resamples)
+        surviving = set.intersection(*map(set, apart.values())) if apart else set()
+        if surviving:
+            kept = [each for each in kept if steps.methods[each.name] in surviving]
+        clear = all(passes(end, one.null) for one in kept[:1] for end in (one.low, one.high))
+        about = {"names": steps.names, "methods": steps.methods, "clear": clear, "linearity": evidence.linearity[i]}
+        about |= {"informative": informative, "tested": tested, "separated": apart}
+        if not kept:
+            return StageVerdict(stage, error, (), equal=steps.equal, **about)
+        closest = steps.pairs.index((kept[0].name, kept[0].step))
+        misfit = evidence.misfit(i, closest, confidence, resamples)
+        return StageVerdict(stage, error, tuple(kept), equal=steps.same_as(closest), misfit=misfit, **about)
 
     def _evidence(
         self,
@@ -143,7 +188,8 @@ class Instrument:
         reader = self.reader.chosen(states)
         if isinstance(reader, LinearProbe) and isinstance(self.setting.measure, ErrorSimilarity):
             done = bar.part("model", self.fitting.batch + self.sample.batch)
-            return ProbeEvidence(states, self.steps, self.setting, confidence, weights and self._weighable(), done)
+            probe = fit(states, self.fitting, self.steps.position_weights * self.at, done)
+            return ProbeEvidence(probe, self.steps, self.setting, confidence, weights and self._weighable(), done)
         reading = reader.fit(states, self.fitting)
         memory, steps = reading.memory(), self.steps
         if memory is not None:
@@ -152,15 +198,13 @@ class Instrument:
         return TraceEvidence(reading, steps, self.setting, confidence, self.read_from_prompt)
 
     def _weighable(self) -> bool:
-        """Whether all algorithms have weights, of one target, that can be compared with those of a model."""
+        """Whether some algorithm has weights, of one target, that can be compared with those of a model."""
         one = replace(self.sample, x=self.sample.x[:1], y=self.sample.y[:1])
-        return one.y.ndim == 2 and all(each.trace(one).weights is not None for each in self.algorithms)
+        return one.y.ndim == 2 and any(each.trace(one).weights is not None for each in self.algorithms)
 
     def _steps(self, compared: Sequence[Algorithm], others: Sequence[Algorithm]) -> Steps:
-        prompted, setting = Prompted(self.fitting, self.sample, self.at), self.setting
-        done = self.bar.part("algorithms", self.fitting.batch + self.sample.batch)
-        by_errors = isinstance(setting.measure, ErrorSimilarity)
-        return Steps(self.task, compared, others, prompted, by_errors, done)
+        done = self.bar.part("algorithms", self.sample.batch)
+        return Steps(self.task, compared, others, self.span, self.sample, self.at, done)
 
 
 def identify(

@@ -1,40 +1,36 @@
 """What known algorithms compute, step by step, on the prompts of a comparison: made and handed on a chunk at a time."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
+from algoscope.algorithms.least_squares import without_weights
 from algoscope.contracts import Algorithm, Task
 from algoscope.reading.probe import CHUNK, chunks
 from algoscope.trace import Prompts, Stage, Trace
 
-KEPT = 1000  # prompts whose steps are kept for the next model; of more they are made again, which bounds the memory
+KEPT = 1000  # prompts whose steps are kept; of more they are made again, which bounds the memory
 LARGEST = 1e6  # a step whose values are larger than this, in units of the targets', has diverged
 CONVERGED = 1e-4  # normalized squared distance from a closed form at which a step counts as that: 1% of the targets
+RARE = 0.01  # share of prompts that may be farther
 DIFFERING = 0.01  # share of labels that may differ, likewise
+EXPECTED = 2.0  # times the mean square of the targets: a step may have, before its position counts less
 EQUAL = 1e-20  # normalized squared distance of steps that are the same
 Pair = tuple[str, Stage]  # an algorithm and one of its steps
 Columns = Shaped[Tensor, "batch points steps targets"]
 
 
-@dataclass(frozen=True)
-class Prompted:
-    """The prompts on which probes are fitted, those on which stages are compared, and at which positions."""
-
-    fitting: Prompts
-    sample: Prompts
-    at: Bool[Tensor, "positions"]
-
-
 class Steps:
-    """Every step of the algorithms on the prompts that probes are fitted to (part 0) and that are compared (part 1).
+    """Every step of the algorithms on the prompts that are compared, at the positions `at`.
 
     First come the steps of the algorithms that are `compared`, whose names are `pairs`; those of the `others` only take
-    part in mixtures. `names` says which steps go by the name of a closed form that they have become, and `equal` which
-    are the same as an earlier one. `errors` are normalized errors by position, where answers are numbers.
+    part in mixtures, as do those of `span`, with a gain of their own at every position. `names` says which steps go by
+    the name of a closed form that they have become, and `equal` which labels are those of an earlier step. `errors` are
+    normalized errors by position, where answers are numbers.
     """
 
     def __init__(
@@ -42,77 +38,157 @@ class Steps:
         task: Task,
         compared: Sequence[Algorithm],
         others: Sequence[Algorithm],
-        prompted: Prompted,
-        up_to_a_factor: bool,
+        span: Sequence[Algorithm],
+        sample: Prompts,
+        at: Bool[Tensor, "positions"],
         done: Callable[[int], None],
     ) -> None:
-        self.task, self.compared, self.others, self.prompted = task, list(compared), list(others), prompted
-        one = replace(prompted.sample, x=prompted.sample.x[:1], y=prompted.sample.y[:1])
+        self.task, self.sample, self.at = task, sample, at
+        self.compared, self.others, self.span = list(compared), list(others), list(span)
+        one = replace(sample, x=sample.x[:1], y=sample.y[:1])
         self.algorithms = {algorithm.name: algorithm.trace(one).stages for algorithm in self.compared}
         self.pairs: list[Pair] = [(name, step) for name, stages in self.algorithms.items() for step in stages]
-        self.kept: dict[int, Columns] = {}
-        forms = [k for k, (name, _) in enumerate(self.pairs) if name in self._forms]
-        against = forms if up_to_a_factor else list(range(len(self.pairs)))
-        largest, apart, squares = [], torch.zeros(()), torch.zeros(())
-        for part in (0, 1):
-            for chunk, own in self._made(part):
-                largest.append(own.abs().amax((0, 1, 3)))
-                if part == 1:
-                    own = own[:, :, : len(self.pairs)].double()
-                    apart = apart + self._apart(own[:, prompted.at], against) * chunk.batch
-                    squares = squares + (own - chunk.target_columns[:, :, None]).square().sum((0, 3))
-                done(chunk.batch)
+        self.methods = {algorithm.name: algorithm.method for algorithm in self.compared}
+        first = next(chunks(sample, 2))
+        self.mixed = len(self.pairs) + sum(len(each.trace(first).stages) for each in self.others)
+        self._same_as: dict[int, Tensor] = {}
+        largest, squares, kept, room = [], torch.zeros(()), [], KEPT
+        for chunk, own in self._made():
+            largest.append(own.abs().amax((0, 1, 3)))
+            mine = own[:, :, : len(self.pairs)].double()
+            squares = squares + (mine - chunk.target_columns[:, :, None]).square().sum((0, 3))
+            kept, room = [*kept, own[:room]] if room else kept, max(room - chunk.batch, 0)
+            done(chunk.batch)
         self.usable = torch.stack(largest).amax(0) <= LARGEST * task.power**0.5  # those that diverge are left out
-        apart = apart / prompted.sample.batch
-        self.names = self._names(apart[:, [against.index(k) for k in forms]], forms)
-        self.equal = {} if up_to_a_factor else self._equal(apart)
-        unit = prompted.sample.batch * prompted.sample.target_columns.shape[2] * prompted.sample.normalizer()
+        self.kept: Columns = self._usable(torch.cat(kept))
+        forms = [k for k, (name, _) in enumerate(self.pairs) if name in self._forms]
+        self.names = self._names(self._apart(forms), forms)
+        self.equal = self._equal() if task.labels else {}
+        unit = sample.batch * sample.target_columns.shape[2] * sample.normalizer()
         self.errors = {} if task.labels else self._by_algorithm((squares / unit).mT)
 
-    def chunks(self, part: int, size: int = CHUNK) -> Iterator[tuple[Prompts, Columns]]:
+    def chunks(self, size: int = CHUNK) -> Iterator[tuple[Prompts, Columns]]:
         """Prompts and every step on them; those that diverge on any prompt are zero."""
-        for chunk, own in self._made(part, size):
-            yield chunk, own if self.task.labels else torch.where(self.usable[:, None], own, 0.0)
-
-    def whole(self, part: int) -> Shaped[Tensor, "steps batch points *target"]:
-        """All at once, in the order of a trace: for tasks whose prompts are small."""
-        columns = torch.cat([own for _, own in self.chunks(part)]).movedim(2, 0)
-        return columns if columns.shape[-1] > 1 else columns[..., 0]
+        start = 0
+        for chunk in chunks(self.sample, size):
+            stop = start + chunk.batch
+            yield chunk, self.kept[start:stop] if stop <= len(self.kept) else self._usable(self._on(chunk))
+            start = stop
 
     def traces(self) -> dict[str, Trace]:
-        """Of the algorithms that are compared, on the prompts that are compared."""
-        own = self.whole(1)[: len(self.pairs)].split([len(stages) for stages in self.algorithms.values()])
-        pairs = zip(self.algorithms.items(), own, strict=True)
-        return {name: Trace(name, part, stages, self.prompted.sample) for (name, stages), part in pairs}
+        """Of the algorithms that are compared: for tasks whose prompts are small."""
+        columns = torch.cat([own for _, own in self.chunks()]).movedim(2, 0)[: len(self.pairs)]
+        columns = columns if columns.shape[-1] > 1 else columns[..., 0]
+        parts = columns.split([len(stages) for stages in self.algorithms.values()])
+        pairs = zip(self.algorithms.items(), parts, strict=True)
+        return {name: Trace(name, part, stages, self.sample) for (name, stages), part in pairs}
+
+    @cached_property
+    def position_weights(self) -> Float[Tensor, "positions"]:
+        """How much a position counts where squares are compared: less where a known step is far larger than targets.
+
+        With noise, least squares has no finite variance where there are about as many examples as dimensions, so that
+        a few prompts would decide. Elsewhere all positions count alike.
+        """
+        if self.task.labels:
+            return torch.ones(self.sample.positions, dtype=torch.float64)
+        squares = self.kept[:, :, : len(self.pairs)].square().mean((0, 3)).amax(-1) / self.sample.normalizer()
+        return (EXPECTED / squares.clamp(min=EXPECTED)).square()
+
+    def same_as(self, k: int) -> dict[Pair, Pair]:
+        """Steps that are the same as step k, and which of them names all: that of the list which comes first.
+
+        Labels are the same where they are equal, numbers where they differ by less than 1%.
+        """
+        if self.task.labels:
+            return self.equal
+        same = self._same(k).tolist()
+        alike = [self.names.get(pair, pair) for j, pair in enumerate(self.pairs) if j == k or same[j]]
+        own = self.names.get(self.pairs[k])
+        first = own or alike[0]
+        return {pair: first for pair in alike if pair != first}
+
+    def rivals(self, k: int) -> list[int]:
+        """The steps that are not the same as step k."""
+        pair = self.pairs[k]
+        if not self.task.labels:
+            same, usable = self._same(k).tolist(), self.usable.tolist()
+            return [j for j in range(len(self.pairs)) if j != k and not same[j] and usable[j]]
+        first = self.equal.get(pair, pair)
+        return [j for j, other in enumerate(self.pairs) if self.equal.get(other, other) != first]
+
+    def known(self, algorithms: Sequence[Algorithm], prompts: Prompts) -> dict[str, Tensor]:
+        """What some algorithms compute on the first prompts, if that is what these are; otherwise nothing."""
+        if prompts.batch > len(self.kept) or not first(self.sample, prompts.batch).same_as(prompts):
+            return {}
+        columns = self.kept[: prompts.batch].movedim(2, 0).reshape(-1, *prompts.y.shape)
+        return {each.name: columns[list(self.places(each.name))] for each in algorithms}
+
+    def of_other_methods(self, k: int, among: Sequence[int]) -> list[int]:
+        """Of some steps, those of a method that is not that of step k."""
+        return [j for j in among if self.methods[self.pairs[j][0]] != self.methods[self.pairs[k][0]]]
+
+    def places(self, name: str) -> range:
+        """Where the steps of an algorithm are among all."""
+        first = next(k for k, (own, _) in enumerate(self.pairs) if own == name)
+        return range(first, first + len(self.algorithms[name]))
+
+    def neighbors(self, k: int) -> tuple[int, int] | None:
+        """The steps before and after step k, of the same algorithm."""
+        own = self.places(self.pairs[k][0])
+        before, after = max(k - 1, own[0]), min(k + 1, own[-1])
+        return (before, after) if before < after and bool(self.usable[before] & self.usable[after]) else None
+
+    def _same(self, k: int) -> Bool[Tensor, "steps"]:
+        """Which numbers are nearer to those of step k than 1% of their size, up to a factor at each position, but for
+        the few prompts on which they differ most.
+        """
+        if k not in self._same_as:
+            columns = self.kept[:, self.at, : len(self.pairs)]
+            own = columns[:, :, k, None]
+            squares = columns.square().sum((0, 3), keepdim=True)
+            factors = (own * columns).sum((0, 3), keepdim=True) / squares.clamp(min=1e-300)
+            off = (own - factors * columns).square().sum(3)
+            each = torch.einsum("btc,t->bc", off, self.position_weights[self.at])
+            size = torch.einsum("btcm,t->", own.square(), self.position_weights[self.at])
+            kept = len(each) - int(RARE * len(each))
+            self._same_as[k] = (each.sort(0).values[:kept].sum(0) <= CONVERGED * size) & (size > 0)
+        return self._same_as[k]
 
     @property
     def _forms(self) -> set[str]:
         return {each.name for each in self.compared if each.closed_form}
 
-    def _made(self, part: int, size: int = CHUNK) -> Iterator[tuple[Prompts, Columns]]:
-        prompts, start, made = (self.prompted.fitting, self.prompted.sample)[part], 0, []
-        for chunk in chunks(prompts, size):
-            if part in self.kept:
-                made, start = [self.kept[part][start : start + chunk.batch]], start + chunk.batch
-            else:
-                values = torch.cat([each.trace(chunk).values for each in (*self.compared, *self.others)])
-                own = values.reshape(-1, *chunk.target_columns.shape).movedim(0, 2)
-                own = own.to(torch.int32) if self.task.labels else own  # labels take less room as whole numbers
-                made = [*made, own] if prompts.batch <= KEPT else [own]
-            yield chunk, made[-1]
-        if part not in self.kept and prompts.batch <= KEPT:
-            self.kept[part] = torch.cat(made)
+    def _made(self) -> Iterator[tuple[Prompts, Columns]]:
+        for chunk in chunks(self.sample):
+            yield chunk, self._on(chunk)
 
-    def _apart(
-        self, own: Float[Tensor, "batch points steps targets"], against: Sequence[int]
-    ) -> Float[Tensor, "steps against"]:
-        """How far steps are from some: the share of labels that differ, or the normalized squared distance."""
-        rows, unit = own.movedim(2, 0).flatten(1), self.prompted.sample.normalizer()
-        if self.task.labels:
-            off = [(rows != rows[k]).double().mean(1) for k in against]
-        else:
-            off = [(rows - rows[k]).square().mean(1) / unit for k in against]
-        return torch.stack(off, 1) if off else rows.new_zeros(len(rows), 0)
+    def _on(self, chunk: Prompts) -> Columns:
+        with without_weights():
+            values = torch.cat([each.trace(chunk).values for each in (*self.compared, *self.others, *self.span)])
+        own = values.reshape(-1, *chunk.target_columns.shape).movedim(0, 2)
+        return own.to(torch.int32) if self.task.labels else own  # labels take less room as whole numbers
+
+    def _usable(self, own: Columns) -> Columns:
+        return own if self.task.labels else torch.where(self.usable[:, None], own, 0.0)
+
+    def _apart(self, against: Sequence[int]) -> Float[Tensor, "steps against"]:
+        """How far steps are from some: the share of labels that differ, or the normalized squared distance.
+
+        The few prompts on which two numbers differ most are left out: where a problem is nearly singular, an iteration
+        that has solved all others is still far from the solution.
+        """
+        own, count = self.kept[:, self.at, : len(self.pairs)], len(self.pairs)
+        weights = self.position_weights[self.at]
+        weights = weights / weights.sum() / (1.0 if self.task.labels else self.sample.normalizer())
+        found = torch.zeros(count, len(against), dtype=torch.float64)
+        for i, k in enumerate(against):
+            off = own - own[:, :, k, None]
+            off = (off != 0).double() if self.task.labels else off.square()
+            each = torch.einsum("btcm,t->bc", off, weights) / off.shape[3]
+            kept = len(each) if self.task.labels else len(each) - int(RARE * len(each))
+            found[:, i] = each.sort(0).values[:kept].mean(0)
+        return found
 
     def _names(self, apart: Float[Tensor, "steps forms"], closed: Sequence[int]) -> dict[Pair, Pair]:
         """The steps that have become a closed form, and which.
@@ -133,12 +209,9 @@ class Steps:
                     found[name, step] = self.pairs[closed[form]]
         return found
 
-    def _equal(self, apart: Float[Tensor, "steps steps"]) -> dict[Pair, Pair]:
-        """Of steps with equal answers, all but the first, and which that is.
-
-        By errors, steps that are equal up to a factor are tied as well, so there it would be half of the truth.
-        """
-        found: dict[Pair, Pair] = {}
+    def _equal(self) -> dict[Pair, Pair]:
+        """Of steps with equal labels, all but the first, and which that is."""
+        found, apart = dict[Pair, Pair](), self._apart(range(len(self.pairs)))
         for i, pair in enumerate(self.pairs):
             first = (k for k in range(i) if float(apart[i, k]) <= EQUAL)
             earlier = next((self.pairs[k] for k in first if self.pairs[k] not in {**found, **self.names}), None)
@@ -149,3 +222,18 @@ class Steps:
     def _by_algorithm(self, rows: Float[Tensor, "steps *rest"]) -> Mapping[str, Tensor]:
         parts = rows.split([len(stages) for stages in self.algorithms.values()])
         return dict(zip(self.algorithms, parts, strict=True))
+
+
+def first(prompts: Prompts, count: int) -> Prompts:
+    """So many of them."""
+    return replace(prompts, x=prompts.x[:count], y=prompts.y[:count])
+
+
+def run(algorithms: Sequence[Algorithm], prompts: Prompts) -> dict[str, Shaped[Tensor, "steps batch points *target"]]:
+    """What some algorithms compute, by name; all of them on a few prompts at a time, which they share the work on."""
+    parts: dict[str, list[Tensor]] = {each.name: [] for each in algorithms}
+    with without_weights():
+        for chunk in chunks(prompts):
+            for each in algorithms:
+                parts[each.name].append(each.trace(chunk).values)
+    return {name: torch.cat(own, 1) for name, own in parts.items()}

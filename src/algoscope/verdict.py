@@ -12,12 +12,13 @@ from torch import Tensor
 
 from algoscope import arguments, runs, tables
 from algoscope.contracts import Task
-from algoscope.matching import Candidate, Match, RateLaw, rate_law
+from algoscope.experiments import Tested
+from algoscope.matching import Candidate, Match, Misfit, RateLaw, rate_law
+from algoscope.matching.statistics import Estimate
 from algoscope.trace import Stage, Trace
 
-MISSED = 0.05  # share of what a step misses of a stage that other steps may explain, and it is still that step
-SPOILED = -1.0  # a mixture that may be twice as far off as the step itself was fitted to too little, and tells nothing
 SHOWN = 4  # steps of one algorithm in words
+UNKNOWN, UNTESTED = Misfit(), Tested()
 Pair = tuple[str, Stage]  # an algorithm and one of its steps
 
 
@@ -25,64 +26,72 @@ Pair = tuple[str, Stage]  # an algorithm and one of its steps
 class StageVerdict:
     """What one stage may be.
 
-    `candidates` holds, for each kind of evidence that decides, the steps that are statistically tied with the closest,
-    closest first; none where nothing beats the null. `names` are the steps that have become a closed form, and which;
-    `equal` are steps that are the same as another. `mixture_gain` is how much of what the closest step misses of the
-    stage is explained by a mixture of all the steps, with its 95% CI: where it is zero, nothing that is known adds to
-    that step. `linearity` tells how linear its predictions are in the query (1: quite). A stage that is not
+    `candidates` are the steps that are statistically tied with the closest, closest first; none where nothing beats the
+    null. `names` are the steps that have become a closed form, and which; `equal` are steps that are the same as
+    another. `methods` are those of the algorithms, by name: starts and rates of one method are one family. `tested` is
+    what experiments say, whose `excluded` algorithms are no candidates; `separated` are the methods that are left of
+    those tied, on prompts that separate them; and `misfit` is what the closest step misses of
+    the stage. `linearity` tells how linear its predictions are in the query (1: quite). A stage that is not
     `informative` cannot tell algorithms apart, as a look-up that is nearly always right.
     """
 
     stage: Stage
     error: float  # normalized, at the last position; of labels, the share that is wrong
-    candidates: Mapping[str, tuple[Candidate, ...]]
+    candidates: tuple[Candidate, ...]
     names: Mapping[Pair, Pair]
+    methods: Mapping[str, str]
     equal: Mapping[Pair, Pair] = field(default_factory=dict)
     clear: bool = True  # whether the whole interval of the closest step passes the bar of the measure
     linearity: float = math.nan
     informative: bool = True
-    mixture_gain: tuple[float, float, float] = (math.nan, math.nan, math.nan)
+    misfit: Misfit = UNKNOWN
+    tested: Tested = UNTESTED
+    separated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def null(self) -> bool:
         """Nothing was found here."""
-        return not self.informative or not all(self.candidates.values())
+        return not self.informative or not self.candidates
 
     @property
     def agreed(self) -> tuple[Pair, ...]:
-        """The steps that all kinds of evidence keep, as (algorithm, step), closest by the first kind first.
+        """The steps that it may be, as (algorithm, step), closest first.
 
-        A method that has converged is named by what it has converged to, and of equal steps the first is named.
+        A method that has converged is named by what it has converged to, and of equal steps the first is named. Where
+        what the closest step misses is noise, and far less than what any other step would miss, it is alone. Where it
+        is not even a step of its method, other methods that are behind by very little are named as well.
         """
-        first, *others = (
-            dict.fromkeys(self._called((found.name, found.step)) for found in kept) for kept in self.candidates.values()
-        )  # dictionaries keep the order
-        return tuple(pair for pair in first if all(pair in other for other in others)) if self.informative else ()
+        if self.null:
+            return ()
+        if self.misfit.noise:
+            return (self._called((self.candidates[0].name, self.candidates[0].step)),)
+        settled = self.misfit.within_method
+        own = self.methods[self.candidates[0].name]
+        named = (each for each in self.candidates if not each.behind or not (settled or self.methods[each.name] == own))
+        return tuple(dict.fromkeys(self._called((each.name, each.step)) for each in named))
 
     def _called(self, pair: Pair) -> Pair:
         pair = self.names.get(pair, pair)
         return self.equal.get(pair, pair)
 
     @property
-    def closest(self) -> Pair:
-        """The closest of the steps that are agreed on, or of all by the first kind of evidence.
-
-        Where it goes by the name of a step that is not tied with it, it is that itself, and not what it is called.
-        """
-        first = [(found.name, found.step) for found in next(iter(self.candidates.values()))]
-        if not self.agreed or self.agreed[0] in first:
-            return (*self.agreed, *first)[0]
-        return next(pair for pair in first if self._called(pair) == self.agreed[0])
-
-    @property
     def certain(self) -> bool:
-        """It is one step of one algorithm: no other is as close, it is close enough, and nothing known adds to it."""
-        return len(self.agreed) == 1 and self.exact and self.clear
+        """It is one step of one algorithm: no other is as close, it is close enough, what it misses is noise, and no
+        experiment contradicts it.
+        """
+        return len(self.agreed) == 1 and self.clear and self.misfit.noise and self.lawful
 
     @property
-    def exact(self) -> bool:
-        """Nothing that is known adds to the closest step, and the evidence suffices to say so."""
-        return not self.null and self.mixture_gain[2] <= MISSED and self.mixture_gain[1] >= SPOILED
+    def family(self) -> str | None:
+        """The method that it surely is a step of, at a rate or from a start which may not be on the list."""
+        found = {self.methods.get(name, name) for name, _ in self.agreed}
+        sure = self.clear and self.misfit.within_method and self.lawful
+        return found.pop() if len(found) == 1 and sure else None
+
+    @property
+    def lawful(self) -> bool:
+        """It breaks no law, as another algorithm does, that the closest one keeps."""
+        return not self.candidates or not self.tested.contradicts(self.candidates[0].name)
 
     @property
     def words(self) -> str:
@@ -91,9 +100,6 @@ class StageVerdict:
             return "right too often to tell algorithms apart"
         if self.null:
             return "none: no algorithm beats the null"
-        if not self.agreed:
-            different = [f"{kind} says {kept[0].name} {kept[0].step}" for kind, kept in self.candidates.items()]
-            return f"undecided: {', '.join(different)}"
         names = dict.fromkeys(name for name, _ in self.agreed)
         words = "; ".join(f"{name} {some([step for own, step in self.agreed if own == name])}" for name in names)
         same = [f"{name} {step}" for name, step in self.spellings if len(self.agreed) == 1][1:]
@@ -104,43 +110,68 @@ class StageVerdict:
         """The steps that are agreed on, and those that are equal to them."""
         return (*self.agreed, *(pair for pair, first in self.equal.items() if first in self.agreed))
 
+    @property
+    def spelled_methods(self) -> set[str]:
+        """The methods of the steps that are agreed on, and of those that are equal to them."""
+        return {self.methods.get(name, name) for name, _ in self.spellings}
+
+    def excludes(self, method: str) -> bool:
+        """Whether experiments exclude all algorithms of a method that come close enough to be tested."""
+        tried = {each.algorithm for each in self.tested.experiments if self.methods.get(each.algorithm) == method}
+        others = {name for name, own in self.methods.items() if own == method} - set(self.tested.excluded)
+        return bool(tried) and not others & (tried | {each.name for each in self.candidates})
+
     def steps(self, name: str) -> list[Stage]:
         """The steps of an algorithm that this stage may be."""
         return [step for algorithm, step in self.spellings if algorithm == name]
 
     def row(self) -> dict[str, Any]:
         """In a table: its numbers, and None where there is none."""
-        first = next(iter(self.candidates.values()), ())
-        name, step = self.closest if first else (None, None)
-        closest = next((found for found in first if (found.name, found.step) == (name, step)), None)
-        gain, low, high = (number if math.isfinite(number) else None for number in self.mixture_gain)
+        closest = self.candidates[0] if self.candidates else None
         return {
             "stage": self.stage,
             "error": self.error,
-            "algorithm": name,
-            "step": step,
+            "algorithm": closest and closest.name,
+            "step": closest and closest.step,
             "certain": self.certain,
+            "family": self.family,
             "similarity": closest and closest.similarity,
             "low": closest and closest.low,
             "high": closest and closest.high,
-            "mixture_gain": gain,
-            "mixture_gain_low": low,
-            "mixture_gain_high": high,
+            **{
+                f"{name}{end}": value
+                for name, estimate in self.estimates.items()
+                for end, value in zip(("", "_low", "_high"), finite(estimate), strict=True)
+            },
             "tied": self.words,
         }
 
-    def record(self) -> dict[str, Any]:
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """Of the misfit, by name."""
+        return {
+            "mixture_gain": self.misfit.gain,
+            "systematic_misfit": self.misfit.systematic,
+            "step_spread": self.misfit.spread,
+        }
+
+    def record(self, measure: str) -> dict[str, Any]:
+        """Its numbers; `measure` is what similarities are."""
         return {
             "stage": str(self.stage),
             "error": self.error,
             "words": self.words,
             "null": self.null,
             "certain": self.certain,
-            "exact": self.exact,
+            "family": self.family,
+            "excluded": list(self.tested.excluded),
+            "experiments": [each.record() for each in self.tested.experiments],
+            "defects": dict(self.tested.defects),
+            "separated": {name: list(left) for name, left in self.separated.items()},
             "linearity": self.linearity if math.isfinite(self.linearity) else None,
-            "mixture_gain": [number if math.isfinite(number) else None for number in self.mixture_gain],
+            **{name: finite(estimate) for name, estimate in self.estimates.items()},
             "agreed": [list(pair) for pair in self.agreed],
-            "candidates": {kind: [asdict(found) for found in kept] for kind, kept in self.candidates.items()},
+            "candidates": {measure: [asdict(found) for found in self.candidates]},
         }
 
 
@@ -150,7 +181,8 @@ class Verdict:
 
     `trace` is what the stages predict; `algorithms` are those that they were compared with, by name, and their steps;
     `errors` are the normalized errors of these by step and position, where answers are numbers. `matches` are by
-    measure and by algorithm; the first measure orders candidates, and rates are fitted by it.
+    measure and by algorithm; the first measure orders candidates, and rates are fitted by it. `unsolved` are laws about
+    prompts that the model cannot solve, which therefore were not tested.
     """
 
     stages: tuple[StageVerdict, ...]
@@ -160,6 +192,7 @@ class Verdict:
     matches: Mapping[str, Mapping[str, Match]]
     confidence: float
     task: Task
+    unsolved: tuple[str, ...] = ()
 
     @property
     def measure(self) -> str:
@@ -168,9 +201,12 @@ class Verdict:
 
     @cached_property
     def laws(self) -> dict[str, RateLaw]:
-        """How the matching step of each algorithm grows, by the first measure."""
+        """How the matching step grows, by the first measure: for algorithms that are named, and one of each method."""
         found = {} if self.task.labels else self.matches[self.measure]  # a law takes similarities that change smoothly
-        return {name: rate_law(match) for name, match in found.items() if len(match.steps) > 2}
+        numbered = [name for name, match in found.items() if sum(isinstance(step, int) for step in match.steps) > 2]
+        often = [name for name in self.named if name in numbered]
+        one = {self.method_of(name): name for name in reversed([*often, *numbered])}
+        return {name: rate_law(found[name]) for name in dict.fromkeys([*often, *one.values()])}
 
     def __repr__(self) -> str:
         return f"Verdict({self.text})"
@@ -190,9 +226,11 @@ class Verdict:
             "prompts": prompts.batch,
             "measure": self.measure,
             "family": self.task.family,
+            "methods": dict(self.stages[0].methods),
+            "unsolved": list(self.unsolved),
             "labels": self.task.labels,
             "larger_is_closer": {name: scale.larger_is_closer for name, scale in scales.items()},
-            "stages": [found.record() for found in self.stages],
+            "stages": [found.record(self.measure) for found in self.stages],
             "errors_by_position": {
                 name: {str(stage): row for stage, row in zip(stages[name], short(rows), strict=True)}
                 for name, rows in errors.items()
@@ -231,9 +269,39 @@ class Verdict:
         return saving.save(self, Path(path), figure, title, command)
 
     @property
+    def families(self) -> Mapping[str, str]:
+        """The method of each algorithm."""
+        return self.stages[0].methods
+
+    def method_of(self, name: str) -> str:
+        """What people call an algorithm, whatever its rate or its start."""
+        return self.families.get(name, name)
+
+    @property
+    def known_methods(self) -> tuple[str, ...]:
+        """Those of the algorithms that were compared."""
+        return tuple(dict.fromkeys(self.method_of(name) for name in self.algorithms))
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Those that some stage may be, most often first."""
+        return tuple(sorted(filter(self.count, self.known_methods), key=lambda each: -self.count(each)))
+
+    def named_at(self, found: StageVerdict) -> dict[str, list[Pair]]:
+        """The steps that a stage may be, by method, the closest first; of equal steps, one of the commonest method."""
+        places, named = {method: k for k, method in enumerate(self.methods)}, dict[str, list[Pair]]()
+        for pair in found.agreed:
+            equal = [pair, *(own for own, first in found.equal.items() if first == pair)]
+            best = min(equal, key=lambda each: places[self.method_of(each[0])])
+            named.setdefault(self.method_of(best[0]), []).append(best)
+        return named
+
+    @property
     def named(self) -> tuple[str, ...]:
         """The algorithms that are among the closest at some stage, most often first."""
-        return tuple(sorted((name for name in self.algorithms if self.count(name)), key=lambda name: -self.count(name)))
+        stages = [{name for pairs in self.named_at(found).values() for name, _ in pairs} for found in self.stages]
+        counts = {name: sum(name in stage for stage in stages) for name in self.algorithms}
+        return tuple(sorted((name for name, count in counts.items() if count), key=lambda name: -counts[name]))
 
     @cached_property
     def text(self) -> str:
@@ -242,13 +310,23 @@ class Verdict:
 
         return in_words(self)
 
-    def count(self, name: str) -> int:
-        """The stages that may be a step of an algorithm."""
-        return sum(bool(found.steps(name)) for found in self.stages)
+    def count(self, method: str) -> int:
+        """The stages that may be a step of a method."""
+        return sum(method in found.spelled_methods for found in self.stages)
+
+
+def str_last(step: Stage) -> tuple[bool, int, str]:
+    """Orders steps by their numbers, and names behind them."""
+    return (False, step, "") if isinstance(step, int) else (True, 0, step)
 
 
 def some(steps: Sequence[Stage]) -> str:
     return ", ".join(str(step) for step in steps[:SHOWN]) + (" …" if len(steps) > SHOWN else "")
+
+
+def finite(estimate: Estimate) -> list[float | None]:
+    """A number and its interval; None where there is none."""
+    return [number if math.isfinite(number) else None for number in estimate[:3]]
 
 
 def short(numbers: Tensor | float) -> Any:

@@ -1,9 +1,12 @@
 """A verdict in words: one paragraph, whose first sentence says it in short."""
 
+import math
 from collections.abc import Sequence
 
 from algoscope.trace import Stage
-from algoscope.verdict import StageVerdict, Verdict
+from algoscope.verdict import SHOWN, Pair, StageVerdict, Verdict, str_last
+
+MANY = 3  # methods that are tied, by name
 
 
 def in_words(verdict: Verdict) -> str:
@@ -13,7 +16,9 @@ def in_words(verdict: Verdict) -> str:
         return f"No stage beats the null: none of the {len(verdict.algorithms)} algorithms was found."
     sentences = [
         _summary(verdict, held),
+        _excluded(verdict, held),
         *_closest(verdict, held),
+        *_open(verdict, held),
         _empty(verdict),
         _rates(verdict),
         _rest(verdict, held),
@@ -22,125 +27,181 @@ def in_words(verdict: Verdict) -> str:
 
 
 def _summary(verdict: Verdict, held: Sequence[StageVerdict]) -> str:
-    """Where the algorithm that is named most often is, how fast it advances, and whether that is all."""
-    if not verdict.named:
-        return f"No single algorithm was found: kinds of evidence name different steps at {_where(verdict, held)}."
-    name, own = _leading(verdict, held)
-    certain = all(found.certain for found in own)
-    alone = all(len(found.agreed) == 1 for found in own)
-    tied = "" if alone or certain else ", tied with others"
-    incomplete = all(not found.exact and found.mixture_gain[1] > 0 for found in own)
+    """Where the method that is named most often is, how fast it advances, and whether that is all."""
+    method, own = _leading(verdict, held)
+    sure = [_sure(found) for found in own]
+    alone = all(len(verdict.named_at(found)) == 1 for found in own)
+    tied = "" if alone or min(sure) else ", tied with others"
+    incomplete = all(found.misfit.incomplete for found in own) and not min(sure)
     rest = "; no known algorithm fully explains them" if incomplete else ""
-    law, speed = verdict.laws.get(name), ""
+    law, speed = next((law for name, law in verdict.laws.items() if verdict.method_of(name) == method), None), ""
     if law is not None and law.law == "linear" and law.low > 0:
         speed = f", about {law.growth:.2g} step{'' if f'{law.growth:.2g}' == '1' else 's'} a stage"
-    return f"{_are(verdict, own, certain)} {name}{speed}{tied}{rest}."
+    return f"{_are(verdict, own, min(sure))} {method}{speed}{tied}{rest}."
 
 
 def _leading(verdict: Verdict, held: Sequence[StageVerdict]) -> tuple[str, list[StageVerdict]]:
-    """The algorithm that is named most often, and where: alone, if that is so at half of these stages or more."""
-    name = verdict.named[0]
-    own = [found for found in held if found.steps(name)]
-    alone = [found for found in own if len(found.agreed) == 1]
-    return name, alone if 2 * len(alone) >= len(own) else own
+    """The method that is named most often, and where: alone, if that is so at half of these stages or more."""
+    method = verdict.methods[0]
+    own = [found for found in held if method in verdict.named_at(found)]
+    alone = [found for found in own if len(verdict.named_at(found)) == 1]
+    return method, alone if 2 * len(alone) >= len(own) else own
 
 
-def _are(verdict: Verdict, stages: Sequence[StageVerdict], certain: bool) -> str:
+SURE = ("closest", "family", "certain")  # ever more so
+VERBS = {"closest": ("is closest to", "are closest to"), "certain": ("computes", "compute")}
+VERBS["family"] = ("is in the family of", "are in the family of")
+
+
+def _sure(found: StageVerdict) -> int:
+    return SURE.index("certain" if found.certain else "family" if found.family else "closest")
+
+
+def _are(verdict: Verdict, stages: Sequence[StageVerdict], sure: int) -> str:
     """The first words of a sentence about some stages."""
-    where, many = _where(verdict, stages), len(stages) > 1
-    verb = ("compute" if many else "computes") if certain else ("are closest to" if many else "is closest to")
-    return f"{where[0].upper()}{where[1:]} {verb}"
+    where = _where(verdict, stages)
+    return f"{where[0].upper()}{where[1:]} {VERBS[SURE[sure]][len(stages) > 1]}"
 
 
 def _where(verdict: Verdict, found: Sequence[StageVerdict]) -> str:
     return spans([each.stage for each in found], verdict.trace.stages)
 
 
+def _excluded(verdict: Verdict, held: Sequence[StageVerdict]) -> str:
+    """The methods that experiments exclude at half of the stages or more, those first that come closest."""
+    words = []
+    for method in sorted(verdict.known_methods, key=lambda each: -_closeness(verdict, each, held)):
+        stages = [found for found in held if found.excludes(method)]
+        if 2 * len(stages) < len(held) or not stages:
+            continue
+        absent = [each for found in stages for each in found.tested.experiments if each.outcome == "absent"]
+        own = [each for each in absent if verdict.method_of(each.algorithm) == method]
+        best = max(own, key=lambda each: each.own)
+        where = "" if len(stages) == len(held) else f"{_where(verdict, stages)}; "
+        slope, low, high = (f"{number:.2f}".replace("-0.00", "0.00") for number in best.slope[:3])
+        words.append(f"{method} ({where}{best.law}: slope {slope}, 95% CI {low} to {high})")
+    more = f" and {len(words) - MANY} more methods" if len(words) > MANY else ""
+    return f"Excluded by experiment: {', '.join(words[:MANY])}{more}." if words else ""
+
+
+def _closeness(verdict: Verdict, method: str, held: Sequence[StageVerdict]) -> float:
+    """Of the closest step of a method, on average over some stages."""
+    own = [match for name, match in verdict.matches[verdict.measure].items() if verdict.method_of(name) == method]
+    places = [verdict.trace.stages.index(found.stage) for found in held]
+    best = [max(float((match.sign * match.similarity[i]).nan_to_num(-math.inf).max()) for match in own) for i in places]
+    return sum(best) / len(best)
+
+
 def _empty(verdict: Verdict) -> str:
-    empty = [found for found in verdict.stages if found.null and found.informative]
+    empty = [found for found in verdict.stages if found.null and found.informative and not found.tested.excluded]
     right = [found for found in verdict.stages if not found.informative]
+    barred = [found for found in verdict.stages if found.null and found.tested.excluded]
     words = f"No algorithm beats the null at {_where(verdict, empty)}." if empty else ""
+    if barred:
+        words += f" At {_where(verdict, barred)} experiments exclude all that beat the null."
     if right:
         words += f" At {_where(verdict, right)} too few answers are wrong to tell algorithms apart."
     return words.strip()
 
 
 def _closest(verdict: Verdict, held: Sequence[StageVerdict]) -> list[str]:
-    """One sentence for all stages of which the same is said, and whether that is all there is."""
-    groups: dict[tuple[tuple[str, ...], bool], list[StageVerdict]] = {}
+    """One sentence for all stages of which the same is said."""
+    groups: dict[tuple[tuple[str, ...], int], list[StageVerdict]] = {}
     for found in held:
-        groups.setdefault((_names(verdict, found), found.certain), []).append(found)
-    summarized = _leading(verdict, held) if verdict.named else None
-    sentences = [_sentence(verdict, names, certain, stages, summarized) for (names, certain), stages in groups.items()]
-    more = [found for found in held if not found.exact and found.mixture_gain[1] > 0]
+        methods = tuple(sorted(verdict.named_at(found), key=verdict.methods.index))
+        groups.setdefault((methods, _sure(found)), []).append(found)
+    summarized = _leading(verdict, held)
+    return [_sentence(verdict, methods, sure, stages, summarized) for (methods, sure), stages in groups.items()]
+
+
+def _open(verdict: Verdict, held: Sequence[StageVerdict]) -> list[str]:
+    """What is known to be missing, and what is not known."""
+    sentences = []
+    more = [found for found in held if found.misfit.incomplete]
     if more:
-        missed = [found.mixture_gain[0] for found in more]
+        missed = [found.misfit.gain.value for found in more]
         share = f"{min(missed):.0%} to {max(missed):.0%}" if len(missed) > 1 else f"{missed[0]:.0%}"
         sentences.append(
             f"The match is incomplete: mixing known steps explains {share} of what the closest step misses of "
             f"{_where(verdict, more)}."
         )
-    unclear = [found for found in held if not found.exact and not found.mixture_gain[1] > 0]
+    varied = [found for found in held if found.misfit.varies]
+    if varied:
+        sentences.append(f"Prompts differ in the step that they follow at {_where(verdict, varied)}.")
+    apart: dict[tuple[str, tuple[str, ...]], list[StageVerdict]] = {}
+    for found in held:
+        for name, left in found.separated.items():
+            apart.setdefault((name, left), []).append(found)
+    for (name, left), own in apart.items():
+        if len(left) <= MANY:
+            verb = "is" if len(left) == 1 else "are"
+            sentences.append(f"On {name}, {' and '.join(left)} {verb} closest of these at {_where(verdict, own)}.")
+    broken = [found for found in held if not found.lawful]
+    if broken:
+        sentences.append(f"Experiments contradict the closest step at {_where(verdict, broken)}.")
+    unclear = [found for found in held if not (found.misfit.noise or found.misfit.incomplete or found.misfit.varies)]
     if unclear:
         sentences.append(f"More prompts are needed to say whether that is all of {_where(verdict, unclear)}.")
+    if verdict.unsolved:
+        sentences.append(f"The model does not solve the changed prompts of: {', '.join(verdict.unsolved)}.")
     return sentences
-
-
-def _names(verdict: Verdict, found: StageVerdict) -> tuple[str, ...]:
-    """The algorithms that are agreed on; of equal steps, that of the algorithm which is named most often."""
-    names = []
-    for pair in found.agreed:
-        equal = [pair, *(own for own, first in found.equal.items() if first == pair)]
-        names.append(min((name for name, _ in equal), key=verdict.named.index))
-    return tuple(sorted(dict.fromkeys(names), key=verdict.named.index))
 
 
 def _sentence(
     verdict: Verdict,
-    names: tuple[str, ...],
-    certain: bool,
+    methods: tuple[str, ...],
+    sure: int,
     stages: Sequence[StageVerdict],
-    summarized: tuple[str, list[StageVerdict]] | None,
+    summarized: tuple[str, list[StageVerdict]],
 ) -> str:
-    """What some stages are; where the summary `said` so already, only the steps."""
-    if not names:
-        return f"At {_where(verdict, stages)} kinds of evidence name different steps."
-    name, *others = names
+    """What some stages are; where the summary has it already, only the steps."""
+    method, *others = methods
+    if len(others) >= MANY:
+        return f"At {_where(verdict, stages)}, {len(methods)} methods are statistically tied, {method} among them."
     if others:
         return (
-            f"At {_where(verdict, stages)}, {', '.join([name, *others[:-1]])} and {others[-1]} are statistically tied."
+            f"At {_where(verdict, stages)}, {', '.join([method, *others[:-1]])} and {others[-1]} are statistically "
+            "tied."
         )
-    steps = ", ".join("/".join(str(step) for step in in_order(found.steps(name))) for found in stages)
-    several = len(verdict.algorithms[name]) > 1
-    if summarized == (name, list(stages)):
-        return f"The step{'s are' if len(stages) > 1 else ' is'} {steps}." if several else ""
-    which = f", step{'s' if len(stages) > 1 else ''} {steps}" if several else ""
-    return f"{_are(verdict, stages, certain)} {name}{which}."
+    pairs = [verdict.named_at(found)[method] for found in stages]
+    names = dict.fromkeys(own[0][0] for own in pairs)
+    several = any(len(verdict.algorithms[name]) > 1 for name in names)
+    steps = ", ".join(_steps(own) for own in pairs) if several else ""
+    name = next(iter(names)) if len(names) == 1 else method
+    many = "s" if len(stages) > 1 else ""
+    if summarized == (method, list(stages)):
+        own = "" if name == method else f" of {name}"
+        return f"The step{many}{own} {'are' if many else 'is'} {steps}." if steps else ""
+    which = f", step{many} {steps}" if steps else ""
+    return f"{_are(verdict, stages, sure)} {name}{which}."
+
+
+def _steps(pairs: Sequence[Pair]) -> str:
+    """Those of the closest algorithm, in order."""
+    own = [step for name, step in pairs if name == pairs[0][0]]
+    return "/".join(str(step) for step in sorted(own, key=str_last)[:SHOWN])
 
 
 def _rates(verdict: Verdict) -> str:
-    """How the matching steps grow."""
+    """How the matching steps grow, for the algorithm of each method that is named most often."""
     growth = []
-    often = [name for name in verdict.named if 2 * verdict.count(name) >= verdict.count(verdict.named[0])]
-    for name, law in ((name, law) for name, law in verdict.laws.items() if name in often):
+    often = [method for method in verdict.methods if 2 * verdict.count(method) >= verdict.count(verdict.methods[0])]
+    first = {verdict.method_of(name): name for name in reversed(verdict.laws)}
+    for name, law in ((first[method], verdict.laws[first[method]]) for method in often if method in first):
         times = f"{law.growth:.2f} ({verdict.confidence:.0%} CI {law.low:.2f} to {law.high:.2f})"
         where = spans(law.used, verdict.trace.stages)
         if law.law == "linear" and law.low > 0:
             growth.append(f"that of {name} grows by {times} a stage over {where}")
         elif law.law == "exponential" and law.low > 1:
             growth.append(f"that of {name} grows by a factor of {times} a stage over {where}")
-    return f"The best-matching number of steps: {'; '.join(growth)}." if growth else ""
+    return f"The best-matching number of steps: {'; '.join(growth[:MANY])}." if growth else ""
 
 
 def _rest(verdict: Verdict, held: Sequence[StageVerdict]) -> str:
-    near = {found.name for stage in held for kept in stage.candidates.values() for found in kept}
-    rejected = [name for name in verdict.algorithms if name not in near and not any(f.steps(name) for f in held)]
+    near = {verdict.method_of(each.name) for found in held for each in found.candidates} | set(verdict.methods)
+    excluded = {method for method in verdict.known_methods if all(found.excludes(method) for found in held)}
+    rejected = [method for method in verdict.known_methods if method not in near | excluded]
     return f"Never among the closest: {', '.join(rejected)}." if rejected else ""
-
-
-def in_order(steps: Sequence[Stage]) -> list[Stage]:
-    """By their numbers."""
-    return sorted(steps, key=lambda step: (isinstance(step, str), step if isinstance(step, int) else 0))
 
 
 def spans(stages: Sequence[object], order: Sequence[Stage]) -> str:

@@ -10,15 +10,23 @@ import torch
 import algoscope as ag
 from algoscope import testing
 from algoscope.algorithms import (
+    BarzilaiBorwein,
     Chebyshev,
     ConjugateGradients,
     GradientDescent,
     GradientDescentPlusPlus,
+    Halley,
     HeavyBall,
+    Kaczmarz,
+    KernelSmoother,
+    Lasso,
+    NearestNeighbors,
+    Nesterov,
     Newton,
     OnlineGradientDescent,
     PreconditionedGradientDescent,
     Ridge,
+    SteepestDescent,
 )
 
 CHECKS = [
@@ -71,7 +79,10 @@ def test_every_algorithm_is_in_the_battery():
     assert tested | {ag.algorithms.OnFeatures} == set(classes)  # this one is another algorithm on other prompts
 
 
-@pytest.mark.parametrize("method", [GradientDescent, HeavyBall, Chebyshev, GradientDescentPlusPlus, Newton])
+ITERATIONS = [GradientDescent, HeavyBall, Nesterov, Chebyshev, GradientDescentPlusPlus, Newton, Halley, SteepestDescent]
+
+
+@pytest.mark.parametrize("method", [*ITERATIONS, BarzilaiBorwein, Lasso, Kaczmarz])
 @pytest.mark.parametrize("steps", [-1, [], [3, 1], [1, 1], [-2, 0], 2.5, "many", True])
 @pytest.mark.usefixtures("as_users_run_it")
 def test_bad_steps_are_named(method, steps):
@@ -108,6 +119,14 @@ def test_bad_steps_are_named(method, steps):
         (ConjugateGradients, {"steps": 3, "ridge": -1.0}, "ridge must be a finite number >= 0"),
         (OnlineGradientDescent, {"rate": "slow"}, "rate must be one of '1/norm' or a positive number"),
         (Ridge, {"ridge": -0.5}, "ridge must be a finite number >= 0"),
+        (Halley, {"steps": 3, "start": 0.0}, "start must be a finite number > 0"),
+        (Lasso, {"steps": 3, "penalty": -1.0}, "penalty must be a finite number >= 0"),
+        (Kaczmarz, {"steps": 3, "order": "random"}, "order must be one of 'cyclic', 'randomized', got 'random'"),
+        (Kaczmarz, {"steps": 3, "seed": -1}, "seed must be an integer >= 0"),
+        (KernelSmoother, {"temperature": 0.0}, "temperature must be a finite number > 0"),
+        (KernelSmoother, {"temperature": "hot"}, r"temperature must be one of 'sqrt\(dim\)' or a positive number"),
+        (KernelSmoother, {"kernel": "box"}, "kernel must be one of 'softmax', 'gaussian'"),
+        (NearestNeighbors, {"count": 0}, "count must be an integer >= 1"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

@@ -7,15 +7,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algoscope.algorithms import (
+    BarzilaiBorwein,
     Chebyshev,
     ConjugateGradients,
     GradientDescent,
     GradientDescentPlusPlus,
+    Halley,
     HeavyBall,
+    Kaczmarz,
+    KernelSmoother,
+    NearestNeighbors,
+    Nesterov,
     Newton,
     OnlineGradientDescent,
     OrdinaryLeastSquares,
     Ridge,
+    SteepestDescent,
     Zero,
 )
 from algoscope.algorithms.least_squares import LeastSquares
@@ -105,6 +112,10 @@ ITERATIONS = [
     GradientDescentPlusPlus([20]),
     Newton([40]),
     ConjugateGradients([10]),
+    Nesterov([600]),
+    Halley([25]),
+    SteepestDescent([1200]),
+    BarzilaiBorwein([200]),
 ]
 
 
@@ -141,7 +152,8 @@ def test_no_method_with_k_products_by_s_beats_conjugate_gradients(dim, examples,
     prompts = LinearRegression(dim, examples, noise=noise).sample(2, seed=seed)
     best = ConjugateGradients([step]).trace(prompts).weights
     assert best is not None
-    for method in (GradientDescent([step], rate="best"), HeavyBall([step]), Chebyshev([step]), Zero()):
+    named = (HeavyBall([step]), Nesterov([step]), Chebyshev([step]), SteepestDescent([step]), BarzilaiBorwein([step]))
+    for method in (GradientDescent([step], rate="best"), *named, Zero()):
         weights = method.trace(prompts).weights
         assert weights is not None
         ours, theirs = loss(best, prompts, examples), loss(weights, prompts, examples)
@@ -151,12 +163,13 @@ def test_no_method_with_k_products_by_s_beats_conjugate_gradients(dim, examples,
 @settings(deadline=None, max_examples=25)
 @given(dim=st.integers(1, 6), examples=st.integers(0, 9), seed=st.integers(0, 10**6), steps=st.integers(0, 8))
 def test_rotating_the_inputs_changes_no_prediction(dim, examples, seed, steps):
-    """All but the diagonal preconditioner treat every direction alike."""
+    """All but the diagonal preconditioner and the LASSO treat every direction alike."""
     prompts = LinearRegression(dim, examples, noise=0.1).sample(2, seed=seed)
     gaussian = torch.randn(dim, dim, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     turned = Prompts(prompts.x @ torch.linalg.qr(gaussian).Q, prompts.y, prompts.noise)
     methods = (Newton(steps), GradientDescent(steps), ConjugateGradients(steps), Ridge(), OnlineGradientDescent())
-    for method in methods:
+    new = (Nesterov(steps), SteepestDescent(steps), Kaczmarz(steps), KernelSmoother(), NearestNeighbors())
+    for method in methods + new:
         there, here = method.trace(turned).values, method.trace(prompts).values
         torch.testing.assert_close(there, here, rtol=1e-6, atol=1e-6 * float(here.abs().max() + 1))
 
@@ -181,6 +194,9 @@ def test_many_steps_are_welcome():
     exact = OrdinaryLeastSquares().trace(prompts).values[0]
     for method in (
         Newton([64, 5000]),
+        Halley([64, 5000]),
+        Nesterov([5000]),
+        BarzilaiBorwein([1000]),
         GradientDescentPlusPlus([500, 3000]),
         ConjugateGradients([500]),
         Chebyshev([5000]),
@@ -202,6 +218,64 @@ def test_a_rate_that_is_only_too_large_for_nothing_has_no_note():
     prompts = LinearRegression(dim=3, examples=6).sample(4, seed=0)
     small = Prompts(prompts.x * 1e-3, prompts.y)
     assert GradientDescent(3, rate=3.0).trace(small).note == ""
+
+
+def test_steepest_descent_turns_by_a_right_angle_in_every_step():
+    prompts = LinearRegression(dim=5, examples=10, noise=0.3).sample(16, seed=0)
+    weights = SteepestDescent(6).trace(prompts).weights
+    assert weights is not None
+    x, y = prompts.x[:, :8], prompts.y[:, :8]
+    gradient = torch.einsum("btd,sbt->sbd", x, torch.einsum("btd,sbd->sbt", x, weights[:, :, 8]) - y)
+    cosine = torch.cosine_similarity(gradient[1:], gradient[:-1], dim=-1)
+    assert float(cosine.abs().max()) < 1e-9
+
+
+def test_a_sweep_of_kaczmarz_is_online_gradient_descent():
+    prompts = LinearRegression(noise=0.5, targets=2).sample(16, seed=0)
+    once = Kaczmarz([1]).trace(prompts).weights
+    torch.testing.assert_close(once, OnlineGradientDescent().trace(prompts).weights, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("order", ["cyclic", "randomized"])
+def test_kaczmarz_converges_to_the_minimum_norm_solution_where_there_is_no_noise(order):
+    prompts = LinearRegression(dim=5, examples=10).sample(32, seed=0)
+    trace, least = Kaczmarz([500], order=order).trace(prompts), OrdinaryLeastSquares().trace(prompts)
+    assert trace.converged is not None
+    benign = condition_numbers(prompts) <= 20
+    assert bool(trace.converged[0][benign].all())
+    torch.testing.assert_close(trace.values[0][benign], least.values[0][benign], rtol=1e-6, atol=1e-6)
+
+
+def test_randomized_kaczmarz_draws_examples_by_their_squared_norms():
+    """With one coordinate, w = y/x of the last example drawn, so each sweep shows what its last draw was."""
+    squares = np.array([1.0, 0.0, 2.0, 3.0, 4.0])
+    x = torch.tensor([*squares, 1.0], dtype=torch.float64).sqrt()[None, :, None]
+    y = x[..., 0] * torch.arange(6)
+    weights = Kaczmarz(3000, order="randomized", seed=1).trace(Prompts(x, y)).weights
+    assert weights is not None
+    for t in range(1, 6):
+        drawn = weights[1:, 0, t, 0].numpy()
+        counts = np.bincount(drawn.round().astype(int), minlength=5)[:5]
+        np.testing.assert_allclose(drawn, drawn.round(), atol=1e-12)
+        expected = np.where(np.arange(5) < t, squares, 0) / squares[:t].sum()
+        np.testing.assert_allclose(counts / 3000, expected, rtol=0, atol=0.035)  # nearly four standard errors
+        assert counts[expected == 0].sum() == 0
+    others = Kaczmarz(50, order="randomized", seed=2).trace(Prompts(x, y)).weights
+    assert others is not None
+    assert not torch.equal(weights[:51], others)
+
+
+def test_of_equally_near_neighbors_the_earlier_count():
+    x = torch.tensor([1.0, -1.0, 1.0, 5.0, 0.0], dtype=torch.float64)[None, :, None]
+    trace = NearestNeighbors(2).trace(Prompts(x, torch.tensor([[1.0, 10.0, 100.0, 1000.0, 0.0]])))
+    assert trace.values[0, 0].tolist() == [0.0, 1.0, 5.5, 50.5, 5.5]
+
+
+def test_a_smoother_that_is_cold_is_the_nearest_neighbor_and_one_that_is_hot_is_the_mean():
+    prompts = LinearRegression(dim=3, examples=8).sample(4, seed=0)
+    for temperature, limit in ((1e-9, NearestNeighbors(1)), (1e12, NearestNeighbors(100))):
+        smooth = KernelSmoother(temperature, "gaussian").trace(prompts).values
+        torch.testing.assert_close(smooth, limit.trace(prompts).values, rtol=1e-6, atol=1e-6)
 
 
 def test_prompts_that_were_changed_in_place_are_solved_anew():

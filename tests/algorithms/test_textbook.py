@@ -9,21 +9,31 @@ import numpy as np
 import pytest
 import textbook
 import torch
+from sklearn.linear_model import Lasso as SklearnLasso
 from sklearn.linear_model import LinearRegression as SklearnLeastSquares
 from sklearn.linear_model import Ridge as SklearnRidge
+from sklearn.neighbors import KNeighborsRegressor
 
 from algoscope.algorithms import (
+    BarzilaiBorwein,
     Chebyshev,
     ConjugateGradients,
     GradientDescent,
     GradientDescentPlusPlus,
+    Halley,
     HeavyBall,
+    Kaczmarz,
+    KernelSmoother,
+    Lasso,
     Mean,
+    NearestNeighbors,
+    Nesterov,
     Newton,
     OnlineGradientDescent,
     OrdinaryLeastSquares,
     PreconditionedGradientDescent,
     Ridge,
+    SteepestDescent,
 )
 from algoscope.tasks import LinearRegression
 from algoscope.trace import Prompts, Trace
@@ -156,6 +166,10 @@ def test_heavy_ball(prompts):
     assert_follows(HeavyBall(60).trace(prompts), lambda x, y, b, t: textbook.heavy_ball(x, y, 60))
 
 
+def test_nesterov(prompts):
+    assert_follows(Nesterov(60).trace(prompts), lambda x, y, b, t: textbook.nesterov(x, y, 60))
+
+
 def test_chebyshev(prompts):
     assert_follows(Chebyshev(60).trace(prompts), lambda x, y, b, t: textbook.chebyshev(x, y, 60))
 
@@ -198,6 +212,15 @@ def test_newton(prompts, start, ridge):
     assert_follows(trace, lambda x, y, b, t: textbook.newton(x, y, steps, start, ridge), steps=steps)
 
 
+@pytest.mark.parametrize("start", ["1/frobenius", "2/frobenius", "1/spectral", "2/spectral"])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_halley(prompts, start, ridge):
+    """At 2/spectral the loop triples its rounding."""
+    trace = Halley(16, start=start, ridge=ridge).trace(prompts)
+    steps = 8 if start == "2/spectral" else 16
+    assert_follows(trace, lambda x, y, b, t: textbook.newton(x, y, steps, start, ridge, order=3), steps=steps)
+
+
 def exact(array: np.ndarray) -> np.ndarray:
     return np.vectorize(mpmath.mpf, otypes=[object])(array)
 
@@ -236,6 +259,22 @@ def test_conjugate_gradients_follow_the_plain_loop_where_float64_determines_it(p
     assert compared > 100
 
 
+@pytest.mark.parametrize(
+    ("method", "loop"), [(SteepestDescent, textbook.steepest_descent), (BarzilaiBorwein, textbook.barzilai_borwein)]
+)
+@pytest.mark.parametrize("t", [1, 7, 20, 40])
+def test_descent_with_rates_from_the_gradient_follows_exact_arithmetic(prompts, method, loop, t):
+    weights = method(24).trace(prompts).weights
+    assert weights is not None
+    with mpmath.workdps(60):
+        expected, sizes = loop(exact(prompts.x[0, :t].numpy()), exact(prompts.y[0, :t].numpy()), 24)
+        expected = np.array(expected).astype(float)
+    judged = np.array(sizes) >= 1e-12
+    np.testing.assert_allclose(
+        weights[judged, 0, t].numpy(), expected[judged], rtol=0, atol=1e-9 * np.abs(expected).max()
+    )
+
+
 def test_bfgs_and_l_bfgs_with_exact_line_search_are_conjugate_gradients(prompts):
     """So they need no classes of their own (Nazareth 1979). Judged in exact arithmetic, like CG itself."""
     weights = ConjugateGradients(8).trace(prompts).weights
@@ -269,3 +308,59 @@ def test_online_gradient_descent(prompts, rate):
         x, y = prompts.x[b, :-1].numpy(), prompts.y[b, :-1].numpy()
         expected = textbook.online_gradient_descent(x, y, None if rate == "1/norm" else rate)
         np.testing.assert_allclose(weights[0, b], expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.1, 20.0])
+def test_lasso(prompts, penalty):
+    trace = Lasso(40, penalty=penalty).trace(prompts)
+    assert_follows(trace, lambda x, y, b, t: textbook.ista(x, y, 40, penalty))
+
+
+def test_lasso_converges_to_that_of_scikit_learn():
+    """Whose squared error is a mean over the examples, so that its penalty is ours divided by their number."""
+    prompts = LinearRegression(dim=6, examples=12, noise=0.5).sample(3, seed=4)
+    trace = Lasso([4000], penalty=2.0).trace(prompts)
+    assert trace.weights is not None
+    assert trace.converged is not None
+    zeros = 0
+    for b, t in np.ndindex(3, 13):
+        if t and trace.converged[0, b, t]:
+            judge = SklearnLasso(alpha=2.0 / t, fit_intercept=False, tol=1e-12, max_iter=10**5)
+            expected = judge.fit(prompts.x[b, :t].numpy(), prompts.y[b, :t].numpy()).coef_
+            np.testing.assert_allclose(trace.weights[0, b, t], expected, rtol=0, atol=1e-6)
+            zeros += int((expected == 0).sum())
+    assert float(trace.converged.double().mean()) > 0.9
+    assert zeros > 20
+
+
+def test_kaczmarz(prompts):
+    assert_follows(Kaczmarz(4).trace(prompts), lambda x, y, b, t: textbook.kaczmarz(x, y, 4))
+
+
+@pytest.mark.parametrize("temperature", ["sqrt(dim)", 0.8])
+@pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
+@pytest.mark.parametrize("targets", [1, 3])
+def test_the_kernel_smoother_weighs_targets_by_a_kernel(temperature, kernel, targets):
+    """The kernels are those of Nadaraya and Watson, not their logarithms."""
+    prompts = LinearRegression(dim=4, examples=9, noise=0.1, targets=targets).sample(3, seed=2)
+    values = KernelSmoother(temperature, kernel).trace(prompts).values[0].numpy()
+    x, y, width = prompts.x.numpy(), prompts.y.numpy(), 2.0 if temperature == "sqrt(dim)" else temperature
+    assert not values[:, 0].any()
+    for b, t in np.ndindex(3, 10):
+        if t:
+            near = {"softmax": x[b, :t] @ x[b, t], "gaussian": -((x[b, :t] - x[b, t]) ** 2).sum(1) / 2}[kernel]
+            expected = np.average(y[b, :t], axis=0, weights=np.exp(near / width))
+            np.testing.assert_allclose(values[b, t], expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("count", [1, 3, 50])
+@pytest.mark.parametrize("targets", [1, 3])
+def test_nearest_neighbors_agree_with_scikit_learn(count, targets):
+    prompts = LinearRegression(dim=4, examples=9, noise=0.1, targets=targets).sample(3, seed=2)
+    values = NearestNeighbors(count).trace(prompts).values[0].numpy()
+    x, y = prompts.x.numpy(), prompts.y.numpy()
+    assert not values[:, 0].any()
+    for b, t in np.ndindex(3, 10):
+        if t:
+            judge = KNeighborsRegressor(min(count, t), algorithm="brute").fit(x[b, :t], y[b, :t])
+            np.testing.assert_allclose(values[b, t], judge.predict(x[b, t : t + 1])[0], rtol=1e-12, atol=1e-13)

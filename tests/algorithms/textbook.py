@@ -50,6 +50,18 @@ def heavy_ball(x: Array, y: Array, steps: int):
     return iterates
 
 
+def nesterov(x: Array, y: Array, steps: int):
+    low, high = spectrum(x)
+    beta = (np.sqrt(high / low) - 1) / (np.sqrt(high / low) + 1)
+    w = before = np.zeros(x.shape[1], dtype=x.dtype)
+    iterates = [w]
+    for _ in range(steps):
+        ahead = w + beta * (w - before)
+        w, before = ahead - (x.T @ (x @ ahead) - x.T @ y) / high, w
+        iterates.append(w)
+    return iterates
+
+
 def chebyshev(x: Array, y: Array, steps: int):
     """Three-term recursion (Saad, Iterative Methods, algorithm 12.1)."""
     low, high = spectrum(x)
@@ -82,8 +94,10 @@ def gradient_descent_plus_plus(x: Array, y: Array, queries: Array, steps: int, r
     return traces
 
 
-def newton(x: Array, y: Array, steps: int, start: str, ridge: float = 0.0):
-    s = x.T @ x + ridge * np.eye(x.shape[1])
+def newton(x: Array, y: Array, steps: int, start: str, ridge: float = 0.0, order: int = 2):
+    """Of third order it is Halley's."""
+    one = np.eye(x.shape[1])
+    s = x.T @ x + ridge * one
     square = s @ s.T
     above, norm = start.split("/")
     if norm == "frobenius":
@@ -96,7 +110,7 @@ def newton(x: Array, y: Array, steps: int, start: str, ridge: float = 0.0):
     m = alpha * s
     iterates = [m @ (x.T @ y)]
     for _ in range(steps):
-        m = 2 * m - m @ s @ m
+        m = 2 * m - m @ s @ m if order == 2 else m @ (3 * one - s @ m @ (3 * one - s @ m))
         iterates.append(m @ (x.T @ y))
     return iterates
 
@@ -119,6 +133,62 @@ def conjugate_gradients(x: Array, y: Array, steps: int, ridge: float = 0.0):
         iterates.append(w)
         sizes.append(float(squared / first) ** 0.5)
     return iterates, sizes
+
+
+def steepest_descent(x: Array, y: Array, steps: int):
+    """Also returns the size of each residual, relative to the first."""
+    s, b = x.T @ x, x.T @ y
+    w, iterates, sizes = b * 0, [b * 0], [1.0]
+    for _ in range(steps):
+        r = b - s @ w
+        if r @ r > 0:
+            w = w + (r @ r) / (r @ s @ r) * r
+        iterates.append(w)
+        sizes.append(_relative(b - s @ w, b))
+    return iterates, sizes
+
+
+def barzilai_borwein(x: Array, y: Array, steps: int):
+    """BB1, from the last move and the change of the gradient; also returns the relative size of each residual."""
+    s, b = x.T @ x, x.T @ y
+    w, gradient, iterates, sizes = b * 0, -b, [b * 0], [1.0]
+    rate = (b @ b) / (b @ s @ b) if b @ b > 0 else 0
+    for _ in range(steps):
+        moved = w - rate * gradient
+        change = (s @ moved - b) - gradient
+        if (moved - w) @ change > 0:
+            rate = ((moved - w) @ (moved - w)) / ((moved - w) @ change)
+        w, gradient = moved, gradient + change
+        iterates.append(w)
+        sizes.append(_relative(gradient, b))
+    return iterates, sizes
+
+
+def _relative(r: Array, first: Array) -> float:
+    return float(r @ r / (first @ first)) ** 0.5 if first @ first > 0 else 0.0
+
+
+def ista(x: Array, y: Array, steps: int, penalty: float):
+    """Coordinate by coordinate: a gradient step, then toward zero by the penalty, and no farther."""
+    rate = 1 / spectrum(x)[1]
+    w = np.zeros(x.shape[1], dtype=x.dtype)
+    iterates = [w]
+    for _ in range(steps):
+        moved = w - rate * (x.T @ (x @ w) - x.T @ y)
+        shrunk = [a - rate * penalty if a > 0 else a + rate * penalty for a in moved]
+        w = np.array([b if a * b > 0 else 0 for a, b in zip(moved, shrunk, strict=True)], dtype=x.dtype)
+        iterates.append(w)
+    return iterates
+
+
+def kaczmarz(x: Array, y: Array, sweeps: int):
+    w = np.zeros(x.shape[1], dtype=x.dtype)
+    iterates = [w]
+    for _ in range(sweeps):
+        for example, target in zip(x, y, strict=True):
+            w = w - (example @ w - target) / (example @ example) * example
+        iterates.append(w)
+    return iterates
 
 
 def bfgs(x: Array, y: Array, steps: int):

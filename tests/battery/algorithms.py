@@ -34,6 +34,23 @@ ALGORITHMS: list[Algorithm] = [
     ag.algorithms.Newton(steps=6, start=1e-4),
     ag.algorithms.OnlineGradientDescent(),
     ag.algorithms.OnlineGradientDescent(rate=0.05),
+    ag.algorithms.RidgePath(penalties=(0.1, 3.0)),
+    ag.algorithms.Krylov(steps=4),
+    ag.algorithms.Nesterov(steps=6),
+    ag.algorithms.Halley(steps=6),
+    ag.algorithms.Halley(steps=[2, 20], start="2/spectral", ridge=0.1),
+    ag.algorithms.SteepestDescent(steps=6),
+    ag.algorithms.SteepestDescent(steps=[3, 60]),
+    ag.algorithms.BarzilaiBorwein(steps=6),
+    ag.algorithms.BarzilaiBorwein(steps=[3, 60]),
+    ag.algorithms.Lasso(steps=6),
+    ag.algorithms.Lasso(steps=[0, 2, 90], penalty=0.5),
+    ag.algorithms.Kaczmarz(steps=3),
+    ag.algorithms.Kaczmarz(steps=[1, 4], order="randomized", seed=3),
+    ag.algorithms.KernelSmoother(),
+    ag.algorithms.KernelSmoother(temperature=0.7, kernel="gaussian"),
+    ag.algorithms.NearestNeighbors(),
+    ag.algorithms.NearestNeighbors(count=1),
     ag.algorithms.Hops(steps=6),
     ag.algorithms.Hops(steps=[1, 3, 9]),
     ag.algorithms.Squaring(steps=4),
@@ -45,7 +62,7 @@ ALGORITHMS: list[Algorithm] = [
     ag.algorithms.AllConnected(),
 ]
 
-WITHOUT_WEIGHTS = (ag.algorithms.Mean,)  # on x
+WITHOUT_WEIGHTS = (ag.algorithms.Mean, ag.algorithms.KernelSmoother, ag.algorithms.NearestNeighbors)  # on x
 REGRESSIONS = [algorithm for algorithm in ALGORITHMS if algorithm.family == "regression"]
 
 LINE_SEARCHES: list[Algorithm] = [  # for points with one coordinate
@@ -101,11 +118,17 @@ def check_convergence(algorithm: Algorithm, prompts: Prompts) -> None:
     assert trace.converged is not None
     ridge = getattr(algorithm, "ridge", 0.0)
     ridge = prompts.noise**2 if ridge is None else ridge
+    penalty = getattr(algorithm, "penalty", 0.0)  # on |w|: then the gradient is what a proximal step takes away
     weights = trace.weights.reshape(*trace.weights.shape[:4], -1)
     for t in range(prompts.positions):
         x, y = prompts.x[:, :t], prompts.target_columns[:, :t]
         matrix = x.mT @ x + ridge * torch.eye(prompts.dim, dtype=torch.float64, device=x.device)
-        size = (matrix @ weights[:, :, t] - x.mT @ y).flatten(2).norm(dim=2)
+        gradient = matrix @ weights[:, :, t] - x.mT @ y
+        if penalty:
+            rate = 1 / torch.linalg.matrix_norm(matrix, ord=2).clamp(min=1e-300)[:, None, None]
+            moved = weights[:, :, t] - rate * gradient
+            gradient = (weights[:, :, t] - moved + moved.clamp(-rate * penalty, rate * penalty)) / rate
+        size = gradient.flatten(2).norm(dim=2)
         origin = (x.mT @ y).flatten(1).norm(dim=1)
         assert bool((size <= 1.1e-8 * origin + 1e-12)[trace.converged[:, :, t]].all())
         assert bool((size >= 0.9e-8 * origin)[~trace.converged[:, :, t]].all())

@@ -35,7 +35,7 @@ def by_hand():
 def test_the_construction_is_named_tripling_and_reaches_three_hops(by_hand):
     paths = Instrument(Connectivity(8), prompts=Connectivity(8, "paths").sample(60, seed=0), fit_on=200)
     layer = next(found for found in paths.identify(connectivity(8, 1)).stages if found.stage == "layer 1")
-    assert {found.name for found in layer.candidates["agreement"] if found.step == 1} == {"Tripling"}
+    assert {found.name for found in layer.candidates if found.step == 1} == {"Tripling"}
     tripled = findings.first_step("Tripling")(by_hand)
     assert tripled is not None
     assert tripled.value == 1

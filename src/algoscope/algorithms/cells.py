@@ -15,7 +15,9 @@ from torch import Tensor
 
 from algoscope import arguments
 from algoscope.algorithms.search import Lookups
+from algoscope.contracts import Symmetry
 from algoscope.randomness import stream
+from algoscope.symmetries import FreshValues
 
 Rows: TypeAlias = tuple[tuple[float, ...], ...]
 ROUNDS = 50  # of Lloyd's iteration, and of ITQ's
@@ -38,6 +40,11 @@ class Cells(Lookups):
         self, points: Float[Tensor, "batch points dim"], queries: Float[Tensor, "batch queries dim"]
     ) -> tuple[Int[Tensor, "batch points"], Int[Tensor, "batch queries"]]:
         """The cells in which points and queries belong."""
+
+    @final
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        """A cell depends on values, unless there is only one."""
+        return self.cells == 1 if isinstance(symmetry, FreshValues) else None
 
     @final
     def reads(

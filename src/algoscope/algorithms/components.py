@@ -13,7 +13,8 @@ from torch import Tensor
 
 from algoscope import arguments, reachability
 from algoscope.arguments import Steps
-from algoscope.contracts import Algorithm
+from algoscope.contracts import Algorithm, Symmetry
+from algoscope.symmetries import RedrawOutsideComponent, RelabelNodes
 from algoscope.trace import Prompts, Trace
 
 Relation = Bool[Tensor, "batch nodes nodes"]
@@ -30,6 +31,9 @@ class Hops(Algorithm):
     def __post_init__(self) -> None:
         arguments.steps(self.steps)
 
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        return keeps_as_graphs(symmetry)
+
     def trace(self, prompts: Prompts) -> Trace:
         edges = adjacency(prompts)
         return iterated(self.name, prompts, self.steps, _growing(reachability.within(edges, 0), edges))
@@ -45,6 +49,9 @@ class Squaring(Algorithm):
 
     def __post_init__(self) -> None:
         arguments.steps(self.steps)
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        return keeps_as_graphs(symmetry)
 
     def trace(self, prompts: Prompts) -> Trace:
         return iterated(self.name, prompts, self.steps, _powers(adjacency(prompts), times=2))
@@ -64,6 +71,9 @@ class Tripling(Algorithm):
 
     def __post_init__(self) -> None:
         arguments.steps(self.steps)
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        return keeps_as_graphs(symmetry)
 
     def trace(self, prompts: Prompts) -> Trace:
         return iterated(self.name, prompts, self.steps, _powers(adjacency(prompts), times=3))
@@ -85,6 +95,14 @@ class LabelPropagation(Algorithm):
     def __post_init__(self) -> None:
         arguments.steps(self.steps)
 
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        match symmetry:
+            case RelabelNodes():
+                return False
+            case RedrawOutsideComponent():
+                return True
+        return None
+
     def trace(self, prompts: Prompts) -> Trace:
         return iterated(self.name, prompts, self.steps, _labels(adjacency(prompts)))
 
@@ -98,6 +116,9 @@ class Components(Algorithm):
     @property
     def closed_form(self) -> bool:
         return True
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        return keeps_as_graphs(symmetry)
 
     def trace(self, prompts: Prompts) -> Trace:
         edges = adjacency(prompts)
@@ -120,6 +141,14 @@ class Degree(Algorithm):
     def __post_init__(self) -> None:
         arguments.steps(self.thresholds)
 
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        match symmetry:
+            case RelabelNodes():
+                return True
+            case RedrawOutsideComponent():
+                return False
+        return None
+
     def trace(self, prompts: Prompts) -> Trace:
         edges = adjacency(prompts)
         degrees = edges.sum(-1) - 1
@@ -134,9 +163,22 @@ class AllConnected(Algorithm):
 
     family = "graphs"
 
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        match symmetry:
+            case RelabelNodes():
+                return True
+            case RedrawOutsideComponent():
+                return False
+        return None
+
     def trace(self, prompts: Prompts) -> Trace:
         edges = adjacency(prompts)
         return labeled(self.name, prompts, [0], [torch.ones_like(edges)], edges, "a heuristic: it does not converge")
+
+
+def keeps_as_graphs(symmetry: Symmetry) -> bool | None:
+    """What every method keeps that treats all nodes alike and goes from neighbor to neighbor."""
+    return True if isinstance(symmetry, RelabelNodes | RedrawOutsideComponent) else None
 
 
 def adjacency(prompts: Prompts) -> Relation:

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.algorithms.least_squares import LeastSquares
-from algoscope.contracts import Algorithm
+from algoscope.algorithms.least_squares import LeastSquares, keeps_as_moments
+from algoscope.contracts import Algorithm, Symmetry
+from algoscope.symmetries import AddTargets, ExchangeSpectrum, RotateInputs, ScaleInputs
 from algoscope.trace import Prompts, Trace
 
 FLOOR = 1e-15  # a residual this small, relative to the first, is rounding
@@ -35,6 +36,16 @@ class ConjugateGradients(Algorithm):
     def __post_init__(self) -> None:
         arguments.steps(self.steps)
         arguments.number("ridge", self.ridge)
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        match symmetry:
+            case AddTargets() | ExchangeSpectrum():
+                return False
+            case RotateInputs():
+                return True
+            case ScaleInputs():
+                return not self.ridge
+        return keeps_as_moments(symmetry)
 
     def trace(self, prompts: Prompts) -> Trace:
         problem, stages = LeastSquares.of(prompts, self.ridge), arguments.steps_to_keep(self.steps)

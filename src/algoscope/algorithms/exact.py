@@ -5,8 +5,18 @@ from dataclasses import dataclass
 import torch
 
 from algoscope import arguments
-from algoscope.algorithms.least_squares import LeastSquares, weights_trace
-from algoscope.contracts import Algorithm
+from algoscope.algorithms.least_squares import LeastSquares, keeps_as_moments, weights_trace
+from algoscope.contracts import Algorithm, Symmetry
+from algoscope.symmetries import (
+    AddQueries,
+    AddTargets,
+    ExchangeSpectrum,
+    FlipExamples,
+    MixExamples,
+    PermuteExamples,
+    RotateInputs,
+    ScaleInputs,
+)
 from algoscope.trace import Prompts, Trace
 
 
@@ -22,6 +32,11 @@ class OrdinaryLeastSquares(Algorithm):
     @property
     def closed_form(self) -> bool:
         return True
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        if isinstance(symmetry, AddTargets | RotateInputs | ScaleInputs | ExchangeSpectrum):
+            return True
+        return keeps_as_moments(symmetry)
 
     def trace(self, prompts: Prompts) -> Trace:
         problem = LeastSquares.of(prompts)
@@ -46,9 +61,53 @@ class Ridge(Algorithm):
     def closed_form(self) -> bool:
         return True
 
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        match symmetry:
+            case AddTargets() | RotateInputs() | ExchangeSpectrum():
+                return True
+            case ScaleInputs():
+                return not self.ridge  # the noise that it takes from the prompts is scaled, too
+        return keeps_as_moments(symmetry)
+
     def trace(self, prompts: Prompts) -> Trace:
         problem = LeastSquares.of(prompts, prompts.noise**2 if self.ridge is None else self.ridge)
         return problem.trace(self.name, [0], [problem.solution])
+
+
+@dataclass(frozen=True)
+class RidgePath(Algorithm):
+    """Ridge regression at several `penalties` ρ, which are its stages: w = (S + ρI)⁻¹Xᵀy.
+
+    Iterations that stop early shrink small directions much as some ρ does (Ali, Kolter and Tibshirani 2019).
+    """
+
+    stage_fields = ("penalties",)
+
+    penalties: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.penalties, tuple) or not self.penalties:
+            raise ValueError(f"penalties must be a tuple of numbers, got {arguments.shown(self.penalties)}")
+        for penalty in self.penalties:
+            arguments.number("penalties", penalty)
+
+    @property
+    def method(self) -> str:
+        return Ridge.__name__
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        return Ridge(max(self.penalties)).keeps(symmetry)
+
+    def trace(self, prompts: Prompts) -> Trace:
+        problem = LeastSquares.of(prompts)
+        eigenvalues = problem.eigenvalues
+        iterates = (problem.at(torch.where(eigenvalues > 0, penalty / (eigenvalues + penalty), 0.0))
+                    for penalty in self.penalties)  # fmt: skip
+        return problem.trace(self.name, [f"ρ={penalty:g}" for penalty in self.penalties], iterates)
 
 
 @dataclass(frozen=True)
@@ -57,6 +116,14 @@ class Mean(Algorithm):
 
     What is left of regression without the inputs: an intercept. It has no weights on x.
     """
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        match symmetry:
+            case AddTargets() | PermuteExamples() | RotateInputs() | ScaleInputs():
+                return True
+            case AddQueries() | FlipExamples() | MixExamples() | ExchangeSpectrum():
+                return False
+        return None
 
     def trace(self, prompts: Prompts) -> Trace:
         targets = prompts.target_columns.double()
@@ -68,6 +135,11 @@ class Mean(Algorithm):
 @dataclass(frozen=True)
 class Zero(Algorithm):
     """w = 0: the null. What does not fit better than this has not been identified. One stage, labeled 0."""
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        if isinstance(symmetry, AddTargets | RotateInputs | ScaleInputs | ExchangeSpectrum):
+            return True
+        return keeps_as_moments(symmetry)
 
     def trace(self, prompts: Prompts) -> Trace:
         batch, positions, targets = prompts.target_columns.shape

@@ -26,7 +26,8 @@ class Reduction(Protocol):
 class OnFeatures(Algorithm):
     """An `algorithm` on the regressions that a `task` is to someone who knows its features: Φ(x) in place of x.
 
-    It has no weights on x itself. `called` is what the features are called.
+    It has no weights on x itself. `called` is what the features are called. Which symmetries it keeps is not known
+    without the features: most laws about x are not laws about Φ(x).
     """
 
     algorithm: Algorithm

@@ -10,10 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.algorithms.least_squares import LeastSquares, prefixes
+from algoscope.algorithms.least_squares import LeastSquares, keeps_as_moments, prefixes
 from algoscope.algorithms.powers import power_of_one_minus
-from algoscope.contracts import Algorithm
+from algoscope.contracts import Algorithm, Symmetry
 from algoscope.randomness import stream
+from algoscope.symmetries import AddTargets, ExchangeSpectrum, RotateInputs, ScaleInputs
 from algoscope.trace import Prompts, Trace
 
 Rate: TypeAlias = float | Literal["best"]
@@ -64,6 +65,16 @@ class GradientDescent(Algorithm):
         arguments.number("ridge", self.ridge)
         arguments.integer("seed", self.seed, 0)
 
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        match symmetry:
+            case AddTargets() | RotateInputs():
+                return self.start == "zero"
+            case ScaleInputs():
+                return isinstance(self.rate, str) and not self.ridge
+            case ExchangeSpectrum():
+                return not isinstance(self.rate, str)
+        return keeps_as_moments(symmetry)
+
     def trace(self, prompts: Prompts) -> Trace:
         problem = LeastSquares.of(prompts, self.ridge)
         rate = chosen_rate(self.rate, problem)
@@ -100,6 +111,26 @@ class PreconditionedGradientDescent(Algorithm):
         arguments.number_or_choice("rate", self.rate, ["best"])
         if isinstance(self.preconditioner, str):
             arguments.choice("preconditioner", self.preconditioner, ["diagonal"], alternative="a matrix")
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        match symmetry:
+            case AddTargets():
+                return True
+            case RotateInputs():
+                return self._isotropic
+            case ScaleInputs():
+                return self.rate == "best" or isinstance(self.preconditioner, str)
+            case ExchangeSpectrum():
+                return self._isotropic and self.rate != "best"
+        return keeps_as_moments(symmetry)
+
+    @property
+    def _isotropic(self) -> bool:
+        """Whether P is a multiple of the identity, and all this gradient descent."""
+        if isinstance(self.preconditioner, str):
+            return False
+        matrix = torch.as_tensor(self.preconditioner)
+        return torch.equal(matrix, matrix[0, 0] * torch.eye(len(matrix)).to(matrix))
 
     def trace(self, prompts: Prompts) -> Trace:
         problem = LeastSquares.preconditioned(prompts, self._root(prompts))
@@ -139,6 +170,16 @@ class GradientDescentPlusPlus(Algorithm):
         arguments.steps(self.steps)
         arguments.number_or_choice("rate", self.rate, ["best"])
         arguments.number_or_choice("transform", self.transform, ["best"])
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        match symmetry:
+            case AddTargets() | RotateInputs():
+                return True
+            case ScaleInputs():
+                return self.rate == self.transform == "best"
+            case ExchangeSpectrum():
+                return "best" not in (self.rate, self.transform)
+        return keeps_as_moments(symmetry)
 
     def trace(self, prompts: Prompts) -> Trace:
         problem = LeastSquares.of(prompts)

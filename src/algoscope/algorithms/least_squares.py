@@ -13,8 +13,10 @@ So a method is its factor, and thousands of steps cost what a few do. The decomp
 eigenvalues then have a relative error of ε·κ(X) instead of ε·κ(X)².
 """
 
+import contextlib
+import contextvars
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -22,7 +24,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from algoscope.trace import Prompts, Trace
+from algoscope.contracts import Symmetry
+from algoscope.symmetries import AddQueries, FlipExamples, MixExamples, PermuteExamples
+from algoscope.trace import Prompts, Stage, Trace
 
 SOLVED = 1e-8  # a gradient this small, relative to the one at w = 0, counts as converged
 CHUNK = 4096  # prefixes decomposed at once: bounds the memory of the left singular vectors
@@ -85,9 +89,13 @@ class LeastSquares:
         factor = torch.where(self.eigenvalues > 0, factor, 1.0)[..., None]  # nothing pulls on an unseen direction
         return (1 - factor) * self.solution + (0.0 if start is None else factor * start)
 
-    def trace(self, name: str, stages: Sequence[int], iterates: Iterable[Tensor], note: str = "") -> Trace:
+    def trace(self, name: str, stages: Sequence[Stage], iterates: Iterable[Tensor], note: str = "") -> Trace:
         """The trace of a method, given the coordinates of its iterate at each stage."""
         coordinates = torch.stack(list(iterates), dim=-1)  # [batch, positions, dim, targets, stages]
+        if not _weights_wanted.get():
+            own = torch.einsum("bpd,bpdk->bpk", self.prompts.x.double(), self.basis)
+            values = torch.einsum("bpk,bpkms->sbpm", own, coordinates)
+            return Trace(name, values.reshape(-1, *self.prompts.y.shape), tuple(stages), self.prompts, note=note)
         weights = (self.basis @ coordinates.flatten(-2)).reshape(coordinates.shape).movedim(-1, 0)
         gradient = self.eigenvalues[..., None, None] * (coordinates - self.solution[..., None])
         origin = (self.eigenvalues[..., None] * self.solution).flatten(2).norm(dim=2)
@@ -95,9 +103,27 @@ class LeastSquares:
         return weights_trace(name, stages, self.prompts, weights, converged.movedim(-1, 0), note)
 
 
+_weights_wanted: contextvars.ContextVar[bool] = contextvars.ContextVar("weights of traces are wanted", default=True)
+
+
+@contextlib.contextmanager
+def without_weights() -> Iterator[None]:
+    """Traces of methods that work in the eigenbasis hold values alone, which are several times as fast to make."""
+    before = _weights_wanted.set(False)
+    try:
+        yield
+    finally:
+        _weights_wanted.reset(before)
+
+
+def keeps_as_moments(symmetry: Symmetry) -> bool | None:
+    """What every method keeps whose weights depend on the examples through S and Xᵀy alone."""
+    return True if isinstance(symmetry, AddQueries | FlipExamples | MixExamples | PermuteExamples) else None
+
+
 def weights_trace(
     name: str,
-    stages: Sequence[int],
+    stages: Sequence[Stage],
     prompts: Prompts,
     weights: Float[Tensor, "stages batch positions dim targets"],
     converged: Bool[Tensor, "stages batch positions"],

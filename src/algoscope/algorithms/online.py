@@ -7,7 +7,17 @@ import torch
 
 from algoscope import arguments
 from algoscope.algorithms.least_squares import SOLVED, prefixes, weights_trace
-from algoscope.contracts import Algorithm
+from algoscope.contracts import Algorithm, Symmetry
+from algoscope.symmetries import (
+    AddQueries,
+    AddTargets,
+    ExchangeSpectrum,
+    FlipExamples,
+    MixExamples,
+    PermuteExamples,
+    RotateInputs,
+    ScaleInputs,
+)
 from algoscope.trace import Prompts, Trace
 
 
@@ -15,17 +25,27 @@ from algoscope.trace import Prompts, Trace
 class OnlineGradientDescent(Algorithm):
     """w ← w − η(w·x − y)x, once for each example in its order, from w = 0.
 
-    Widrow and Hoff 1960; with η = 1/‖x‖² ("1/norm") it is Kaczmarz' projection (1937), which makes no error on the
-    example just seen. `rate` is that or a number. Its steps are the examples themselves, so there is one stage, labeled
-    0: at position t it has made t steps.
+    Widrow and Hoff 1960; with η = 1/‖x‖² ("1/norm") it is one sweep of `Kaczmarz`, which makes no error on the example
+    just seen. `rate` is that or a number. Its steps are the examples themselves, so there is one stage, labeled 0: at
+    position t it has made t steps.
     """
 
-    aliases = ("online-gd", "kaczmarz")
+    aliases = ("online-gd",)
 
     rate: Literal["1/norm"] | float = "1/norm"
 
     def __post_init__(self) -> None:
         arguments.number_or_choice("rate", self.rate, ["1/norm"])
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        match symmetry:
+            case AddTargets() | AddQueries() | FlipExamples() | RotateInputs():
+                return True
+            case PermuteExamples() | MixExamples() | ExchangeSpectrum():
+                return False
+            case ScaleInputs():
+                return self.rate == "1/norm"
+        return None
 
     def trace(self, prompts: Prompts) -> Trace:
         x, y = prompts.x.double(), prompts.target_columns.double()

@@ -14,8 +14,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from algoscope import arguments
-from algoscope.contracts import Algorithm
+from algoscope.contracts import Algorithm, Symmetry
 from algoscope.randomness import stream
+from algoscope.symmetries import FreshValues
 from algoscope.trace import Prompts, Trace
 
 PLACES = ("between", "expected")
@@ -108,6 +109,9 @@ class BinarySearch(Lookups):
 
     lookups: int = 7
 
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        return True if isinstance(symmetry, FreshValues) else None
+
     def reads(
         self, points: Float[Tensor, "batch points dim"], queries: Float[Tensor, "batch queries dim"]
     ) -> Int[Tensor, "batch queries lookups"]:
@@ -133,6 +137,9 @@ class InterpolationSearch(Lookups):
     def __post_init__(self) -> None:
         arguments.choice("place", self.place, PLACES)
         arguments.less(self.low, self.high)
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        return False if isinstance(symmetry, FreshValues) else None
 
     def reads(
         self, points: Float[Tensor, "batch points dim"], queries: Float[Tensor, "batch queries dim"]
@@ -167,6 +174,9 @@ class Treap(Lookups):
         arguments.number("exponent", self.exponent)
         arguments.integer("seed", self.seed, 0)
 
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        return False if isinstance(symmetry, FreshValues) else None
+
     def reads(
         self, points: Float[Tensor, "batch points dim"], queries: Float[Tensor, "batch queries dim"]
     ) -> Int[Tensor, "batch queries lookups"]:
@@ -194,6 +204,9 @@ class KDTree(Lookups):
     """Splits at the median of one coordinate after the other (Bentley 1975); the search never turns back."""
 
     lookups: int = 6
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        return True if isinstance(symmetry, FreshValues) else None
 
     def reads(
         self, points: Float[Tensor, "batch points dim"], queries: Float[Tensor, "batch queries dim"]
@@ -233,6 +246,9 @@ class Buckets(Lookups):
     def __post_init__(self) -> None:
         arguments.size("buckets", self.buckets)
         arguments.less(self.low, self.high)
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        return False if isinstance(symmetry, FreshValues) else None
 
     def reads(
         self, points: Float[Tensor, "batch points dim"], queries: Float[Tensor, "batch queries dim"]

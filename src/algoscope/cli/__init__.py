@@ -22,6 +22,7 @@ COMMANDS = {
     "report": "Build the page of an identified run, or of a study, again from its saved numbers.",
     "studies": "What can be reproduced, and how long it takes.",
     "study": "Reproduce a paper: its runs, figures and claims.",
+    "controls": "How often is a method right about models whose answer is known?",
     "bench": "How fast this machine trains, against a plain training loop.",
 }
 

@@ -51,9 +51,14 @@ class Algorithm(ABC):
         """Whether it is the solution itself: steps of others that have converged to it go by its name."""
         return False
 
-    def keeps(self, symmetry: Symmetry) -> bool:
-        """Whether its answers obey the law of a symmetry, exactly; this may depend on its rate or its start."""
-        return True
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        """Whether its answers obey the law of a symmetry, at every step: on all prompts, or not on some. None: unknown.
+
+        It is what theory promises of the method, which may depend on its rate or its start, for people to read and for
+        tests to check (`testing.check_algorithm`). No verdict rests on it: how far an algorithm breaks a law is always
+        measured, by running it on the changed prompts (`symmetries.relative_defect`).
+        """
+        return None
 
     @property
     def method(self) -> str:

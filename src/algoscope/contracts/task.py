@@ -34,7 +34,6 @@ class Task(ABC):
     answer: Literal["number", "chance", "choice"] = "number"  # see `loss`
     reader: ClassVar["Reader | None"] = None  # how a model's stages become a trace; None: by the kind of answer
     measure: ClassVar[Measure | None] = None  # how alike two traces are; None: by the kind of answer
-    symmetries: ClassVar[tuple[Symmetry, ...]] = ()  # laws that tell its algorithms apart
     first: ClassVar[int] = 1  # position from which on answers are compared: before it, nothing has been seen
 
     def __init_subclass__(cls, **options: object) -> None:
@@ -79,6 +78,19 @@ class Task(ABC):
     def algorithms(self) -> list[Algorithm]:
         """Those that people know for it: what `identify` compares a model with, unless it is given others."""
         return []
+
+    def spanning(self) -> list[Algorithm]:
+        """What else mixtures of algorithms hold, each step with a gain of its own at every position."""
+        return []
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Laws that tell its algorithms apart; those that are `in_distribution` give prompts as likely as its own."""
+        return ()
+
+    def separating(self) -> "Mapping[str, Task]":
+        """Tasks of the same form on whose prompts its algorithms differ more, by what these prompts are called."""
+        return {}
 
     @property
     @final

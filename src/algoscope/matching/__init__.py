@@ -2,26 +2,26 @@
 
 from algoscope.contracts import Measure
 from algoscope.matching.candidates import Candidate, candidates
-from algoscope.matching.compare import MEASURES, Match, compare, judge, measure_of
+from algoscope.matching.compare import MEASURES, Match, compare, measure_of
 from algoscope.matching.lookups import ReadsWhileSearching, WrongReads, found
 from algoscope.matching.measures import (
     Agreement,
-    Decodability,
     ErrorSimilarity,
     PredictionDistance,
     UnexplainedVariance,
     WeightSimilarity,
 )
+from algoscope.matching.mixtures import Misfit
 from algoscope.matching.rates import RateLaw, rate_law
 
 __all__ = [
     "MEASURES",
     "Agreement",
     "Candidate",
-    "Decodability",
     "ErrorSimilarity",
     "Match",
     "Measure",
+    "Misfit",
     "PredictionDistance",
     "RateLaw",
     "ReadsWhileSearching",
@@ -31,7 +31,6 @@ __all__ = [
     "candidates",
     "compare",
     "found",
-    "judge",
     "measure_of",
     "rate_law",
 ]

@@ -1,7 +1,9 @@
 """Paired bootstrap: every cell of a comparison is resampled with the same sequences.
 
 Intervals and tests are studentized (bootstrap-t): each resampled mean is measured in its own standard error.
-Percentiles of the means themselves are too narrow for few or skewed values, and cosines near 1 are skewed.
+Percentiles of the means themselves are too narrow for few or skewed values, and cosines near 1 are skewed. A ratio of
+two means is resampled as a ratio: to resample the influences on it as if it were a mean is too narrow by far where a
+few sequences make up much of the lower mean (benchmarks/coverage.py).
 """
 
 import torch
@@ -29,11 +31,19 @@ def percentiles(means: Float[Tensor, "resamples *cells"], confidence: float) -> 
 
 
 def interval(
-    values: Float[Tensor, "batch cells"], draws: Float[Tensor, "resamples batch"], confidence: float
+    values: Float[Tensor, "batch cells"],
+    draws: Float[Tensor, "resamples batch"],
+    confidence: float,
+    below: Float[Tensor, "batch cells"] | None = None,
 ) -> tuple[Float[Tensor, "cells"], Float[Tensor, "cells"]]:
-    """Of the mean of each cell. Very wide where resamples without any spread are common: few values cannot say more."""
-    low, high = percentiles(_studentized(values, draws), confidence)
-    mean, error = values.mean(0), _standard_error(values)
+    """Of the mean of each cell. Very wide where resamples without any spread are common: few values cannot say more.
+
+    Where a cell is a ratio of two means, the values are the influences of the sequences on it, around it, and `below`
+    is what each adds to the lower mean.
+    """
+    weights = None if below is None else below / below.mean(0).clamp(min=1e-300)
+    low, high = percentiles(_studentized(values, draws, weights), confidence)
+    mean, error = values.mean(0), standard_error(values, weights)
     return mean - error * high, mean - error * low
 
 
@@ -49,9 +59,9 @@ def larger_than_zero(
     such cells, they and the others have half of the probability each, and among them it is divided.
     """
     rows = values.unsqueeze(1).flatten(1, -2)
-    mean, error = rows.mean(0), _standard_error(rows)
+    mean, error = rows.mean(0), standard_error(rows)
     exact = error <= least  # no spread at all: the mean itself decides
-    outlier_dominated = _effective_sample_size(rows) < min(FEW, rows.shape[0] / 20)
+    outlier_dominated = effective_sample_size(rows) < min(FEW, rows.shape[0] / 20)
     ratios, tail = _studentized(rows.flatten(1), draws).unflatten(1, mean.shape), (1 - confidence) / 2
     chance = torch.where(exact | outlier_dominated, -torch.inf, ratios).amax(dim=-1).clamp(min=0)
     bars = torch.quantile(chance, 1 - tail, dim=0)[:, None].repeat(1, mean.shape[1])
@@ -63,24 +73,42 @@ def larger_than_zero(
     return ((mean > least) & (exact | (mean / error > bars))).view(values.shape[1:])
 
 
-def _effective_sample_size(values: Float[Tensor, "batch *cells"]) -> Float[Tensor, "*cells"]:
+def effective_sample_size(values: Float[Tensor, "batch *cells"]) -> Float[Tensor, "*cells"]:
     """How many sequences make up the spread of a cell: all, if it is spread evenly; 1, if it is one sequence's."""
     spread = (values - values.mean(0)).square()
     shares = spread / spread.sum(0).clamp(min=1e-300)
     return 1 / shares.square().sum(0).clamp(min=1e-300)
 
 
-def _standard_error(values: Float[Tensor, "batch *cells"]) -> Float[Tensor, "*cells"]:
-    return values.std(0) / values.shape[0] ** 0.5
+def standard_error(
+    values: Float[Tensor, "batch *cells"], weights: Float[Tensor, "batch *#cells"] | None = None
+) -> Float[Tensor, "*cells"]:
+    """Of means, or of ratios by the jackknife: without a sequence of large weight the lower mean is smaller, too."""
+    n = values.shape[0]
+    if weights is None:
+        return values.std(0) / n**0.5
+    changes = (values - values.mean(0)) / (n - weights).clamp(min=1e-300)
+    return changes.std(0) * (n - 1) / n**0.5
 
 
-def _studentized(values: Float[Tensor, "batch cells"], draws: Float[Tensor, "resamples batch"]) -> Tensor:
-    """(resampled mean − mean) / resampled standard error, for every resample and cell."""
+def _studentized(
+    values: Float[Tensor, "batch cells"],
+    draws: Float[Tensor, "resamples batch"],
+    weights: Float[Tensor, "batch cells"] | None = None,
+) -> Tensor:
+    """(resampled mean − mean) / resampled standard error, for every resample and cell; of ratios by influences."""
     centered = values - values.mean(0)
-    means = draws @ centered
-    variance = (draws @ centered.square() - means.square()).clamp(min=0) / max(values.shape[0] - 1, 1)
-    moved = means.abs() > 1e-12 * centered.abs().amax(0).clamp(min=1e-300)
-    return torch.where(moved, means / variance.sqrt(), 0.0).clamp(-LARGEST_RATIO, LARGEST_RATIO)
+    moves, squares = draws @ centered, draws @ centered.square()
+    if weights is None:
+        variance = squares - moves.square()
+    else:
+        total = (draws @ weights).clamp(min=1e-300)
+        moves = moves / total
+        products, own = draws @ (centered * weights), draws @ weights.square()
+        variance = (squares - 2 * moves * products + moves.square() * own) / total.square()
+    error = (variance.clamp(min=0) / max(values.shape[0] - 1, 1)).sqrt()
+    moved = moves.abs() > 1e-12 * centered.abs().amax(0).clamp(min=1e-300)
+    return torch.where(moved, moves / error, 0.0).clamp(-LARGEST_RATIO, LARGEST_RATIO)
 
 
 def ratio_interval(
@@ -89,8 +117,8 @@ def ratio_interval(
     draws: Float[Tensor, "resamples batch"],
     confidence: float,
 ) -> tuple[Float[Tensor, "cells"], Float[Tensor, "cells"], Float[Tensor, "cells"]]:
-    """The ratio of two means and its interval, by the influence of each sequence on it; good to first order."""
+    """The ratio of two means and its interval."""
     unit = below.mean(0).clamp(min=1e-300)
     ratio = above.mean(0) / unit
-    low, high = interval(ratio + (above - ratio * below) / unit, draws, confidence)
+    low, high = interval(ratio + (above - ratio * below) / unit, draws, confidence, below)
     return ratio, low, high

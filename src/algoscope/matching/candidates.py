@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import torch
 
-from algoscope.matching.bootstrap import interval, larger_than_zero, resampling
-from algoscope.matching.compare import Match
+from algoscope.matching.bootstrap import larger_than_zero, resampling
+from algoscope.matching.compare import Match, similarity_interval
 from algoscope.trace import Stage
 
 
@@ -20,12 +20,15 @@ class Candidate:
     low: float
     high: float
     null: float  # similarity of its null
+    behind: bool = False  # the closest is surely closer, but by less than the floor of the measure
 
 
 def candidates(
     matches: Mapping[str, Match], stage: Stage, confidence: float | None = None, resamples: int | None = None
 ) -> list[Candidate]:
     """The steps of all algorithms that a stage may be, closest first; none where no step beats its null and the bar.
+
+    Those that are behind by less than the floor of the measure are held as well, and marked.
 
     Each step must be closer than its own null: a step that is nearly the same on all prompts is close to whatever is
     common. And it must reach the bar of the measure.
@@ -56,13 +59,16 @@ def candidates(
     if not bool(close.any()):
         return []
     behind = closeness[:, int(torch.where(close, means, -torch.inf).argmax()), None] - closeness
-    tied = (close & ~larger_than_zero(behind, draws, confidence, scale.resolution)).nonzero()[:, 0]
+    worse = larger_than_zero(behind, draws, confidence, scale.resolution)
+    tied = (close & (~worse | (behind.mean(0) < scale.floor))).nonzero()[:, 0]
     tied = tied[means[tied].argsort(descending=True, stable=True)]
-    low, high = (end.clamp(*scale.range) for end in interval(sign * closeness[:, tied], draws, confidence))
-    columns = (tied, low, high, averages[tied])
+    below = [match.below[:, i].expand(-1, len(match.steps)) for match in matches.values() if match.below is not None]
+    lower = torch.cat(below, dim=1)[:, usable][:, tied] if below else None
+    low, high = similarity_interval(sign * closeness[:, tied], draws, scale, confidence, lower)
+    columns = (tied, low, high, averages[tied], worse[tied])
     return [
-        Candidate(*labels[k], similarity=float(sign * means[k]), low=lower, high=upper, null=null)
-        for k, lower, upper, null in zip(*(column.tolist() for column in columns), strict=True)
+        Candidate(*labels[k], similarity=float(sign * means[k]), low=lower, high=upper, null=null, behind=late)
+        for k, lower, upper, null, late in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 

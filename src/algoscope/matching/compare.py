@@ -1,6 +1,7 @@
 """Two traces on the same prompts, stage against stage: similarities, intervals, best stages with ties, and the null."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -19,11 +20,13 @@ from algoscope.matching.measures import (
     WeightSimilarity,
     errors_vanish,
 )
+from algoscope.matching.statistics import bounded_interval
 from algoscope.trace import Prompts, Stage, Trace
 
 Positions: TypeAlias = str | int
 VIEWS = ("all", "t<dim", "t>=dim")
 HIGHEST = 0.999  # confidence
+SHARES = (0.0, 1.0)  # the range of a measure that is a share of equal labels
 MEASURES: dict[str, Measure] = {  # by the names that stand for them
     measure.name: measure
     for measure in (
@@ -47,9 +50,9 @@ class Match:
     bootstrap-t (NaN where a stage has no finite or no directed residual). `best[i]` is the label of b's stage that is
     closest to a's i-th (None where nothing could be measured), `ties[i]` all labels that are tied with it, and
     `none[i]` is true where no stage of b beats its null; `null[i]` is the closest null. `scale` says what was measured;
-    of a distance smaller is closer. `per_sequence` holds the values behind the means; at a single position
-    they are influences on the cosine over the batch, and the interval is good to first order only: below about 100
-    prompts it covers less than it says.
+    of a distance smaller is closer. `per_sequence` holds the values behind the means. Where a similarity is a ratio of
+    two means, as a cosine over the batch at a single position, they are influences on it, and `below` is what each
+    sequence adds to the lower mean. benchmarks/coverage.py measures how often the intervals hold the truth.
     """
 
     a: str
@@ -59,18 +62,54 @@ class Match:
     scale: Scale
     positions: Positions
     first: int
-    similarity: Float[Tensor, "a b"]
-    low: Float[Tensor, "a b"]
-    high: Float[Tensor, "a b"]
-    best: tuple[Stage | None, ...]
-    ties: tuple[tuple[Stage, ...], ...]
-    none: tuple[bool, ...]
-    null: Float[Tensor, "a"]
     per_sequence: Float[Tensor, "batch a b"]
     null_per_sequence: Float[Tensor, "batch a nulls"]
     confidence: float
     resamples: int
     seed: int
+    below: Float[Tensor, "batch a #b"] | None = None
+
+    @cached_property
+    def similarity(self) -> Float[Tensor, "a b"]:
+        return self.per_sequence.mean(0)
+
+    @cached_property
+    def best(self) -> tuple[Stage | None, ...]:
+        usable = self.per_sequence.isfinite().all(0)
+        closest = torch.where(usable, self.sign * self.similarity, -torch.inf).argmax(-1).tolist()
+        return tuple(self.steps[k] if some else None for k, some in zip(closest, usable.any(-1).tolist(), strict=True))
+
+    @property
+    def low(self) -> Float[Tensor, "a b"]:
+        return self._judged.low
+
+    @property
+    def high(self) -> Float[Tensor, "a b"]:
+        return self._judged.high
+
+    @property
+    def ties(self) -> tuple[tuple[Stage, ...], ...]:
+        return tuple(tuple(self.steps[j] for j in row) for row in self._judged.ties)
+
+    @property
+    def none(self) -> tuple[bool, ...]:
+        return tuple(self._judged.none)
+
+    @cached_property
+    def null(self) -> Float[Tensor, "a"]:
+        means = self.null_per_sequence.mean(0)
+        return means.amax(-1) if self.scale.larger_is_closer else means.amin(-1)
+
+    @cached_property
+    def _judged(self) -> "_Rows":
+        """What takes resampling, for those who ask."""
+        values, null, below = self.per_sequence, self.null_per_sequence, self.below
+        draws = resampling(values.shape[0], self.resamples, self.seed)
+        blocks = torch.arange(values.shape[1]).split(max(CELLS // max(values.shape[2], 1), 1))
+        parts = [_rows(values[:, block], null[:, block], draws, self.scale, self.confidence,
+                       None if below is None else below[:, block]) for block in blocks]  # fmt: skip
+        ties, none = ([row for part in parts for row in getattr(part, name)] for name in ("ties", "none"))
+        return _Rows(torch.cat([part.low for part in parts]), torch.cat([part.high for part in parts]), ties, none)
 
     @property
     def measure(self) -> str:
@@ -140,51 +179,23 @@ def compare(
     chosen = _measure(measure, a, b, at)
     values = chosen.per_sequence(a, b, at)
     null = chosen.per_sequence(a, chosen.null(b), at)
-    return judge((a.name, b.name), (a.stages, b.stages), chosen, values, null, positions, first, confidence,
-                 resamples, seed)  # fmt: skip
+    below = chosen.below(a, b, at)
+    return Match(a.name, b.name, a.stages, b.stages, chosen, positions, first, values, null, confidence, resamples,
+                 seed, below)  # fmt: skip
 
 
-def judge(
-    names: tuple[str, str],
-    stages: tuple[tuple[Stage, ...], tuple[Stage, ...]],
+def similarity_interval(
+    values: Float[Tensor, "batch cells"],
+    draws: Float[Tensor, "resamples batch"],
     scale: Scale,
-    values: Float[Tensor, "batch a b"],
-    null: Float[Tensor, "batch a nulls"],
-    positions: Positions = "all",
-    first: int = 1,
-    confidence: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> Match:
-    """Intervals, best stages, ties and `none`, from one value a sequence for each pair of stages.
-
-    There is one null for all stages of b, or one for each.
-    """
-    draws = resampling(values.shape[0], resamples, seed)
-    blocks = torch.arange(values.shape[1]).split(max(CELLS // max(values.shape[2], 1), 1))
-    parts = [_rows(values[:, block], null[:, block], draws, scale, confidence) for block in blocks]
-    best, ties, none = ([row for part in parts for row in getattr(part, name)] for name in ("best", "ties", "none"))
-    return Match(
-        a=names[0],
-        b=names[1],
-        stages=stages[0],
-        steps=stages[1],
-        scale=scale,
-        positions=positions,
-        first=first,
-        similarity=values.mean(0),
-        low=torch.cat([part.low for part in parts]),
-        high=torch.cat([part.high for part in parts]),
-        best=tuple(None if place is None else stages[1][place] for place in best),
-        ties=tuple(tuple(stages[1][j] for j in row) for row in ties),
-        none=tuple(none),
-        null=(null.mean(0).amax(-1) if scale.larger_is_closer else null.mean(0).amin(-1)),
-        per_sequence=values,
-        null_per_sequence=null,
-        confidence=confidence,
-        resamples=resamples,
-        seed=seed,
-    )
+    confidence: float,
+    below: Float[Tensor, "batch cells"] | None = None,
+) -> tuple[Float[Tensor, "cells"], Float[Tensor, "cells"]]:
+    """Of each similarity, within its range; of a share, also where next to all sequences are equal."""
+    if scale.range == SHARES:
+        return bounded_interval(values, draws, confidence, SHARES, below)
+    low, high = interval(values, draws, confidence, below)
+    return low.clamp(*scale.range), high.clamp(*scale.range)
 
 
 def positions_at(prompts: Prompts, positions: Positions = "all", first: int = 1) -> Bool[Tensor, "positions"]:
@@ -206,11 +217,10 @@ def positions_at(prompts: Prompts, positions: Positions = "all", first: int = 1)
 
 
 class _Rows(NamedTuple):
-    """Of stages of a, each against all stages of b: intervals, the best stage, those tied with it, and `none`."""
+    """Of stages of a, each against all stages of b: intervals, the stages tied with the best, and `none`."""
 
     low: Float[Tensor, "a b"]
     high: Float[Tensor, "a b"]
-    best: list[int | None]
     ties: list[list[int]]
     none: list[bool]
 
@@ -221,10 +231,12 @@ def _rows(
     draws: Float[Tensor, "resamples batch"],
     measure: Scale,
     confidence: float,
+    below: Float[Tensor, "batch a #b"] | None,
 ) -> _Rows:
     """Each row is judged alone; a cell that is not finite for every sequence has no say."""
-    ends = interval(values.flatten(1), draws, confidence)
-    low, high = (end.unflatten(0, values.shape[1:]).clamp(*measure.range) for end in ends)
+    flat = None if below is None else below.expand_as(values).flatten(1)
+    ends = similarity_interval(values.flatten(1), draws, measure, confidence, flat)
+    low, high = (end.unflatten(0, values.shape[1:]) for end in ends)
     usable = values.isfinite().all(0)
     sign = 1 if measure.larger_is_closer else -1
     closeness = torch.where(usable, sign * values, 0.0)
@@ -236,14 +248,7 @@ def _rows(
         for part in (behind, ahead)
     )
     ties = [row.nonzero()[:, 0].tolist() for row in usable & ~worse]
-    some = usable.any(-1).tolist()
-    return _Rows(
-        low,
-        high,
-        [place if there else None for place, there in zip(best.tolist(), some, strict=True)],
-        ties,
-        (~beats.any(-1)).tolist(),
-    )
+    return _Rows(low, high, ties, (~beats.any(-1)).tolist())
 
 
 def _measure(chosen: str | Measure | None, a: Trace, b: Trace, at: Tensor) -> Measure:

@@ -59,6 +59,9 @@ class WrongReads(Agreement):
             torch.stack([torch.stack(row, -1) for row in same], 1), counted.double().sum(-1).mT[..., None]
         )
 
+    def below(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a 1"]:
+        return self.counted(a, at).double().sum(-1).mT[..., None]
+
     def mixed(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages batch points"]:
         """All reads before which the nearest point was not found: whether a read is wrong depends on itself."""
         read = found(trace).cpu()

@@ -7,19 +7,12 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
-from algoscope.contracts import Measure, Scale
+from algoscope.contracts import Measure
 from algoscope.trace import Trace
 
 SEQUENCES = 128  # whose weights are compared at once: bounds the memory
 HALF = 0.5  # of what a null leaves: a stage is a step where it explains more than it leaves open
 VANISHED = 1e-9  # a residual this small, relative to the target, is rounding: it has a size but no direction
-
-
-class Decodability(Scale):
-    """Share of a step's variance that is read linearly from a stage, on prompts that the reading never saw."""
-
-    name = "decodability"
-    range = (float("-inf"), 1.0)
 
 
 class ErrorSimilarity(Measure):
@@ -30,18 +23,24 @@ class ErrorSimilarity(Measure):
     """
 
     name = "errors"
+    floor = 0.002
 
     def per_sequence(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
         ra, rb = _residual_rows(a, at), _residual_rows(b, at)
         if int(at.sum()) > 1:
             return _unit(ra, _scale(b, at)) @ _unit(rb, _scale(b, at)).mT
-        pooled = _scale(b, at).square().sum().sqrt()
-        ua, ub = (_unit(rows.movedim(0, -2).flatten(1), pooled[None]) for rows in (ra, rb))  # one vector over the batch
-        products = torch.einsum("ibm,jbm->bij", *(u.unflatten(1, (ra.shape[0], -1)) for u in (ua, ub)))
-        shares = [u.unflatten(1, (ra.shape[0], -1)).square().sum(-1).mT for u in (ua, ub)]  # [batch, stages], sum to 1
+        products = torch.einsum("ibm,jbm->bij", *_over_batch(a, b, at))
         cosine = products.sum(0)
-        influence = products - cosine / 2 * (shares[0][:, :, None] + shares[1][:, None, :])
-        return cosine + ra.shape[0] * influence
+        return cosine + len(ra) * (products - cosine * self._shares(a, b, at))
+
+    def below(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"] | None:
+        """Of residuals of length 1, the cosine is their product over the mean of their squares, to second order."""
+        return None if int(at.sum()) > 1 else self._shares(a, b, at)
+
+    def _shares(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a b"]:
+        """Of the squares of both residuals; they sum to 1."""
+        own, other = (units.square().sum(-1).mT for units in _over_batch(a, b, at))
+        return (own[:, :, None] + other[:, None, :]) / 2
 
     def null(self, like: Trace) -> Trace:
         return _zeros(like)
@@ -96,8 +95,13 @@ class UnexplainedVariance(Measure):
         products = torch.einsum("ibm,jbm->bij", ca, cb)
         power_a, power_b = (part.square().sum(-1).mT for part in (ca, cb))  # [batch, stages]
         factors = products.sum(0) / power_b.sum(0).clamp(min=1e-300)
-        off = power_a[:, :, None] - 2 * factors * products + factors.square() * power_b[:, None]
-        return off / power_a.mean(0).clamp(min=1e-300)[:, None]
+        whole, unit = power_a[:, :, None], power_a.mean(0).clamp(min=1e-300)[:, None]
+        off = whole - 2 * factors * products + factors.square() * power_b[:, None]
+        left = off.mean(0) / unit
+        return left + (off - left * whole) / unit
+
+    def below(self, a: Trace, b: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch a 1"]:
+        return centered_by_position(a.values, at).square().sum(-1).mT[..., None]
 
     def bar(self, null: float) -> float:
         return HALF * null
@@ -166,6 +170,15 @@ def errors_vanish(trace: Trace, at: Bool[Tensor, "positions"]) -> bool:
 
 def _residual_rows(trace: Trace, at: Bool[Tensor, "positions"]) -> Float[Tensor, "batch stages coordinates"]:
     return trace.residuals().cpu()[:, :, at].flatten(2).movedim(0, 1)
+
+
+def _over_batch(
+    a: Trace, b: Trace, at: Bool[Tensor, "positions"]
+) -> tuple[Float[Tensor, "a batch targets"], Float[Tensor, "b batch targets"]]:
+    """The residuals at a single position, as one vector of length 1 over the batch."""
+    pooled, rows = _scale(b, at).square().sum().sqrt()[None], [_residual_rows(each, at) for each in (a, b)]
+    one, other = (_unit(each.movedim(0, -2).flatten(1), pooled).unflatten(1, (len(each), -1)) for each in rows)
+    return one, other
 
 
 def _weight_rows(trace: Trace, at: Bool[Tensor, "positions"]) -> Iterator[Float[Tensor, "sequences entries stages"]]:

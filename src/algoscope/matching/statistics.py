@@ -1,16 +1,27 @@
-"""Numbers with their 95% CI: means and ratios over sequences by bootstrap-t, shares of few trials by Wilson."""
+"""Numbers with their 95% CI: means and ratios over sequences by bootstrap-t, shares of few trials by Wilson.
+
+benchmarks/coverage.py measures how often each of them holds the truth.
+"""
 
 import math
+from statistics import NormalDist
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from algoscope.matching.bootstrap import interval, percentiles, ratio_interval, resampling
+from algoscope.matching.bootstrap import (
+    FEW,
+    effective_sample_size,
+    interval,
+    ratio_interval,
+    resampling,
+    standard_error,
+)
 
 RESAMPLES = 1000
-WILD = 20.0  # standard errors that no honest interval is wide
+EQUAL = 1e-18  # variance of a mean of shares that is rounding
 NORMAL = 1.96  # standard deviations on either side hold 95%
 
 
@@ -32,14 +43,39 @@ def means(values: Float[Tensor, "batch cells"], confidence: float = 0.95, seed: 
 def bounded_means(
     values: Float[Tensor, "batch cells"], least: float = 0.0, most: float = 1.0, confidence: float = 0.95, seed: int = 0
 ) -> list[Estimate]:
-    """The same of numbers between bounds, such as shares. Where next to all are equal, many resamples have no spread to
-    be measured in: percentiles of their means then.
-    """
+    """The same of numbers between bounds, such as shares, also where next to all are equal."""
     draws = resampling(len(values), RESAMPLES, seed)
-    low, high = interval(values, draws, confidence)
-    plain, wild = percentiles(draws @ values, confidence), high - low > WILD * values.std(0) / len(values) ** 0.5
-    low, high = torch.where(wild, plain[0], low), torch.where(wild, plain[1], high)
-    return _estimates((values.mean(0), low.clamp(least, most), high.clamp(least, most)), len(values))
+    low, high = bounded_interval(values, draws, confidence, (least, most))
+    return _estimates((values.mean(0), low, high), len(values))
+
+
+def bounded_interval(
+    values: Float[Tensor, "batch cells"],
+    draws: Float[Tensor, "resamples batch"],
+    confidence: float,
+    bounds: tuple[float, float],
+    below: Float[Tensor, "batch cells"] | None = None,
+) -> tuple[Float[Tensor, "cells"], Float[Tensor, "cells"]]:
+    """As `interval`, of numbers between bounds.
+
+    Where fewer than `FEW` sequences make up the spread, resampling cannot tell how rare such sequences are: then it is
+    Agresti and Coull's interval of a share in as many trials as would have that spread. Where there is none, these are
+    as many as there are sequences, which is wider than need be if each holds many answers.
+    """
+    (least, most), n = bounds, len(values)
+    plain = interval(values, draws, confidence, below)
+    weights = torch.ones_like(values[:, :1]) if below is None else below / below.mean(0).clamp(min=1e-300)
+    share = ((values.mean(0) - least) / (most - least)).clamp(0, 1)
+    variance = (standard_error(values, weights) / (most - least)).square()
+    equal = variance < EQUAL
+    trials = torch.where(equal, n**2 / weights.square().sum(0), share * (1 - share) / variance.clamp(min=EQUAL))
+    deviations = NormalDist().inv_cdf((1 + confidence) / 2)
+    more = trials + deviations**2
+    middle = (share * trials + deviations**2 / 2) / more
+    half, few = deviations * (middle * (1 - middle) / more).sqrt(), equal | (effective_sample_size(values) < FEW)
+    ends = (least + (most - least) * end for end in (middle - half, middle + half))
+    low, high = (torch.where(few, own, end).clamp(*bounds) for own, end in zip(ends, plain, strict=True))
+    return low, high
 
 
 def ratios(

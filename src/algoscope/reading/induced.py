@@ -36,7 +36,7 @@ def induced_weights(
         arguments.integer("positions", position, 0)
         if position >= prompts.positions:
             raise ValueError(f"positions must be below {prompts.positions}, got {position}")
-    reading, task, dim, batch = reading.of_targets(), reading.states.task, prompts.dim, prompts.batch
+    task, dim, batch = reading.states.task, prompts.dim, prompts.batch
     asked = queries_for(dim)
     fitted = 2 * asked // 3
     queries = task.sample(asked, seed, purpose="queries").x[:, -1]

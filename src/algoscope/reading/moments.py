@@ -1,4 +1,4 @@
-"""Linear maps by least squares from sums alone, so that memory does not grow with the number of prompts."""
+"""Linear maps by least squares from moments alone, so that memory does not grow with the number of prompts."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-CONSTANT = 1e-15  # variance of all features, relative to their squares: less is rounding
+CONSTANT = 1e-15  # variance of all features, relative to the squares of their means: less is rounding
 RIDGES = tuple(10.0**k for k in range(-12, 1))  # tried, in units of the mean variance of a feature
 
 
@@ -20,49 +20,49 @@ class LinearMap:
     def __call__(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch targets"]:
         return features @ self.weights + self.shift
 
-    def of(self, targets: int) -> "LinearMap":
-        """Of the first targets alone."""
-        return LinearMap(self.weights[:, :targets], self.shift[:targets])
-
 
 class Moments:
-    """Sums of features, targets and their products over rows, in float64."""
+    """Means of features and targets over weighted rows, and sums of their products about the means, in float64.
+
+    Sums of raw products would lose what is small next to the means: the variance of features that hardly vary.
+    """
 
     def __init__(self) -> None:
-        self.rows = 0
+        self.rows = 0.0
         self.features = self.targets = self.squares = self.products = self.power = torch.zeros(1, dtype=torch.float64)
 
-    def add(self, features: Float[Tensor, "rows width"], targets: Float[Tensor, "rows targets"]) -> None:
-        self.rows += len(features)
-        self.features = self.features + features.sum(0)
-        self.targets = self.targets + targets.sum(0)
-        self.squares = self.squares + features.mT @ features
-        self.products = self.products + features.mT @ targets
-        self.power = self.power + targets.square().sum(0)
+    def add(
+        self,
+        features: Float[Tensor, "rows width"],
+        targets: Float[Tensor, "rows targets"],
+        root: Float[Tensor, "rows 1"] | None = None,
+    ) -> None:
+        """`root` is the square root of the weight of each row, by default 1."""
+        root = torch.ones(len(features), 1, dtype=torch.float64) if root is None else root
+        part, weights = Moments(), root[:, 0].square()
+        part.rows = float(weights.sum())
+        part.features, part.targets = (each.mT @ weights / part.rows for each in (features, targets))
+        features, targets = root * (features - part.features), root * (targets - part.targets)
+        part.squares, part.products = features.mT @ features, features.mT @ targets
+        part.power = targets.square().sum(0)
+        vars(self).update(vars(self + part))
 
     def __add__(self, other: "Moments") -> "Moments":
+        """As if the rows of both had been added to one (Chan, Golub and LeVeque 1979)."""
         total = Moments()
         total.rows = self.rows + other.rows
-        for name in ("features", "targets", "squares", "products", "power"):
-            setattr(total, name, getattr(self, name) + getattr(other, name))
+        features, targets, share = other.features - self.features, other.targets - self.targets, other.rows / total.rows
+        total.features, total.targets = self.features + share * features, self.targets + share * targets
+        weight = self.rows * share
+        total.squares = self.squares + other.squares + weight * features[:, None] * features
+        total.products = self.products + other.products + weight * features[:, None] * targets
+        total.power = self.power + other.power + weight * targets.square()
         return total
-
-    def scaled(self, unit: Float[Tensor, "width"]) -> "Moments":
-        """As if each feature had been multiplied by a number."""
-        found = self + Moments()
-        found.features, found.products = unit * self.features, unit[:, None] * self.products
-        found.squares = unit[:, None] * self.squares * unit
-        return found
-
-    def power_of(self, linear: LinearMap) -> Float[Tensor, "targets"]:
-        """Sum of the squares of what a map predicts on these rows."""
-        w, b = linear.weights, linear.shift
-        return (w * (self.squares @ w)).sum(0) + 2 * b * (self.features @ w) + self.rows * b.square()
 
     def error(self, linear: LinearMap) -> Float[Tensor, "targets"]:
         """Mean squared error of a map on these rows."""
-        hits = (linear.weights * self.products).sum(0) + linear.shift * self.targets
-        return (self.power_of(linear) - 2 * hits + self.power) / self.rows
+        w, off = linear.weights, linear(self.features) - self.targets
+        return ((w * (self.squares @ w - 2 * self.products)).sum(0) + self.power) / self.rows + off.square()
 
 
 def solve(train: Moments, validation: Moments) -> LinearMap:
@@ -78,16 +78,13 @@ def solve(train: Moments, validation: Moments) -> LinearMap:
 
 
 def _maps(moments: Moments, ridges: Float[Tensor, "trials targets"]) -> list[LinearMap]:
-    mean_f, mean_t = moments.features / moments.rows, moments.targets / moments.rows
-    covariance = moments.squares / moments.rows - mean_f[:, None] * mean_f
-    values, basis = torch.linalg.eigh(covariance)
-    values = values.clamp(min=0)
-    projected = basis.mT @ (moments.products / moments.rows - mean_f[:, None] * mean_t)
-    if values.mean() <= CONSTANT * moments.squares.diagonal().mean() / moments.rows:
+    values, basis = torch.linalg.eigh(moments.squares / moments.rows)
+    values, projected = values.clamp(min=0), basis.mT @ (moments.products / moments.rows)
+    if values.mean() <= CONSTANT * moments.features.square().mean():
         projected = torch.zeros_like(projected)  # features that never vary are read as nothing
     unit = values.mean().clamp(min=1e-300)
     maps = []
     for ridge in ridges:
         weights = basis @ (projected / (values[:, None] + ridge * unit))
-        maps.append(LinearMap(weights, mean_t - mean_f @ weights))
+        maps.append(LinearMap(weights, moments.targets - moments.features @ weights))
     return maps

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.contracts import Task
-from algoscope.matching.statistics import Estimate, means, ratios
+from algoscope.matching.statistics import Estimate, bounded_means, ratios
 from algoscope.reading.predict import answers_of
 from algoscope.reading.probe import CHUNK, check_prompts
 from algoscope.reading.wrapped import Wrapped, wrap
@@ -63,7 +63,8 @@ class PatchEffect:
         if not bool(among.any()):
             raise ValueError("among must hold some answer: every position was patched")
         if self.answer != "number":
-            return means((after != before)[:, among].double().mean(1, keepdim=True), confidence)[0]
+            changed = (after != before)[:, among].double().mean(1, keepdim=True)
+            return bounded_means(changed, confidence=confidence)[0]
         squares = [
             (part - self.before)[:, among].double().square().sum(1, keepdim=True) for part in (self.after, self.source)
         ]

@@ -71,7 +71,7 @@ class BinarizedProbe(Reading):
 
     def trace(self, prompts: Prompts) -> Trace:
         task, model = self.states.task, self.states.model
-        read, stages = self.probe.read_targets(prompts), self.states.stages
+        read, stages = self.probe.read(prompts), self.states.stages
         values = (
             read.argmax(-1).double() if task.answer == "choice" else (read.reshape(-1, *prompts.y.shape) > 0.5).double()
         )

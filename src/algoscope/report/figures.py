@@ -42,6 +42,9 @@ def figures(record: Record, chosen: str | None = None) -> dict[str, alt.LayerCha
         made[f"growth-{scale}"] = charts.growth(paths, "", "step", title, scale == "log", stages)
     if not chosen:
         made = {name: charts.choose(chart, "algorithm", first) for name, chart in made.items()}
+    tests = [] if chosen else list(_experiments(record, stages))
+    if tests:
+        made = {"experiments": maps.experiment_map(tests, stages), **made}
     return {"overview": overview(record, first), **made}
 
 
@@ -67,6 +70,25 @@ def overview(record: Record, first: str) -> alt.LayerChart:
         record["larger_is_closer"][measure],
         list(dict.fromkeys(known))[:COLORED],
     )
+
+
+def _experiments(record: Record, stages: Sequence[str]) -> Iterator[Record]:
+    """Of each stage and method, the experiment with the closest algorithm and the law that it breaks most."""
+    first = _first(record)
+    for i, found in enumerate(record["stages"]):
+        of_method: dict[str, list[Mapping[str, Any]]] = {}
+        for each in found.get("experiments", ()):
+            of_method.setdefault(record["methods"].get(each["algorithm"], each["algorithm"]), []).append(each)
+        for method, own in of_method.items():
+
+            def closeness(each: Mapping[str, Any], i: int = i) -> float:
+                match = first[each["algorithm"]]
+                value = match["similarity"][i][match["steps"].index(each["step"])] or 0.0
+                return value if record["larger_is_closer"][record["measure"]] else -value
+
+            nearest = max(own, key=closeness)["algorithm"]
+            best = max((each for each in own if each["algorithm"] == nearest), key=lambda each: each["own"])
+            yield {**best, "stage": stages[i], "row": f"{method}: {best['law']}"}
 
 
 def leading(record: Record) -> str:
@@ -117,8 +139,8 @@ def title_of(measure: str) -> str:
 
 
 def _cells(record: Record, measure: str, names: Sequence[str], stages: Sequence[str]) -> Iterator[Record]:
-    for name in names:
-        match = record["matches"][measure][name]
+    known = record["matches"][measure]  # not all algorithms have weights
+    for name, match in ((name, known[name]) for name in names if name in known):
         for i, stage in enumerate(stages):
             for j, step in enumerate(match["steps"]):
                 numbers = {part: match[part][i][j] for part in ("similarity", "low", "high")}

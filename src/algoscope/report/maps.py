@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import altair as alt
 
-from algoscope.report.charts import ACCENT, Record, inline, layered, stage_axis
+from algoscope.report.charts import ACCENT, QUIET, Record, inline, layered, stage_axis
 
 LEGENDS = {
     "errors": "similarity of errors",
@@ -53,6 +53,32 @@ def similarity_map(
     best = base.transform_filter("datum.best").mark_rect(fill=None, stroke=ACCENT, strokeWidth=2)
     ties = base.transform_filter("datum.tie && !datum.best").mark_circle(size=14, color="white", opacity=0.9)
     return layered(cells, ties, best).properties(title=title, width=420, height=300)
+
+
+def experiment_map(records: Iterable[Record], order: Sequence[str]) -> alt.LayerChart:
+    """Stages across, an algorithm and a law in each row, and the `slope` of a stage's defect on the algorithm's own.
+
+    White at 0, where an experiment excludes the algorithm, and dark at 1, where it shows the algorithm's defect; what
+    is undecided is faint.
+    """
+    rows = list(records)
+    base = alt.Chart(inline(rows)).encode(
+        x=stage_axis("", order), y=alt.Y("row:N", title=None, sort=None, axis=alt.Axis(labelLimit=320))
+    )
+    numbers = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("slope", "low", "high")]
+    own = alt.Tooltip("own:Q", format=".3f", title="defect of the algorithm")
+    cells = base.mark_rect(stroke=QUIET, strokeWidth=0.5).encode(
+        opacity=alt.condition("datum.outcome == 'undecided'", alt.value(0.45), alt.value(1)),
+        color=alt.Color("slope:Q", scale=alt.Scale(scheme="blues", domain=SHARED, clamp=True)),
+        tooltip=["stage:N", "algorithm:N", "step:N", "law:N", "outcome:N", *numbers, own],
+    )
+    words = base.mark_text(fontSize=10).encode(
+        text=alt.Text("slope:Q", format=".2f"),
+        color=alt.condition("datum.slope > 0.6", alt.value("white"), alt.value("#222")),
+    )
+    height = 22 * len({str(row["row"]) for row in rows})
+    title = "Slope of each stage's defect on that of an algorithm (1: the stage breaks the law as it does; 0: excluded)"
+    return layered(cells, words).properties(title=title, width=420, height=height)
 
 
 def difference_map(records: Iterable[Record], stage_title: str, step_title: str, title: str) -> alt.LayerChart:

@@ -46,7 +46,7 @@ def page(record: Mapping[str, Any]) -> str:
         columns=[*columns, "linear in x"] if linear else columns,
         stages=[_stage(found, kinds, linear) for found in stages],
         overview=["overview"],
-        others=[name for name in specs if name != "overview"],
+        others=[name for name in specs if name not in ("overview", "experiments")],
         names=list(record["matches"][record["measure"]]),
         first=leading(record),
         rates=_rates(record.get("controls"), record["family"]),
@@ -115,8 +115,8 @@ def _stage(found: Mapping[str, Any], kinds: Sequence[str], linear: bool) -> dict
     tag, name = ("none", "none") if found["null"] else ("near", "closest")
     if found["certain"]:
         tag, name = "sure", "certain"
-    elif found["exact"] and found["agreed"]:
-        tag, name = "near", "tied"
+    elif found.get("family"):
+        tag, name = "sure", "family"
     closest = [found["candidates"][kind][0] if found["candidates"][kind] else None for kind in kinds]
     share, low, high = found["mixture_gain"]
     gain = f"{_share(share)} ({_share(low)} – {_share(high)})" if low is not None else ""
@@ -135,16 +135,16 @@ def _rates(rates: Mapping[str, Any] | None, family: str) -> dict[str, Any]:
         return {}
     planted, alarms = own["planted"], own["false_alarms"]
     found = {
-        f"Certain, of the stages of {planted['models']} planted models before saturation": planted["certain"],
-        "Right, algorithm and step, where certain": planted["right_when_certain"],
+        "Sure of something wrong, where the planted step is not on the list": own.get("certain_when_absent"),
+        f"Certain of one step, at the stages of {planted['models']} planted models before saturation": planted[
+            "certain"
+        ],
+        "Sure of one step, or of a method": planted.get("sure"),
+        "Right, where sure": planted["right_when_certain"],
         "The planted step is among those kept": planted["planted_among_the_kept"],
         f"False alarms, of {alarms['models']} models with nothing to find": alarms,
     }
-    if "certain_when_absent" in own:
-        found = {
-            "Certain of another, where the planted algorithm is not on the list": own["certain_when_absent"]
-        } | found
-    return found
+    return {words: rate for words, rate in found.items() if rate is not None}
 
 
 def _filled(template: str, specs: Specs, **known: object) -> str:

@@ -16,10 +16,11 @@ from torch import Tensor
 
 from algoscope import algorithms as known
 from algoscope import arguments, reachability
-from algoscope.contracts import Algorithm, Task
+from algoscope.contracts import Algorithm, Symmetry, Task
 from algoscope.matching import Agreement
 from algoscope.randomness import stream, uniform
 from algoscope.reading.readers import LinearProbe, LogitLens
+from algoscope.symmetries import RedrawOutsideComponent, RelabelNodes
 from algoscope.trace import Prompts
 
 KINDS = ("random", "two chains", "two cliques", "paths")
@@ -111,6 +112,20 @@ class Connectivity(Task):
             known.AllConnected(),
             known.Components(),
         ]
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """A fixed set of graphs has none: a change of one is not in the set."""
+        if self.collection is not None:
+            return ()
+        redrawn = self.graphs == "random" and not self.restricted
+        return (RelabelNodes(), *((RedrawOutsideComponent(self.chance),) if redrawn else ()))
+
+    def separating(self) -> dict[str, Task]:
+        """Only on long paths do hops, squaring and tripling differ for long."""
+        if self.graphs != "random" or self.restricted or self.collection is not None or self.nodes < 4:
+            return {}
+        return {"long paths": replace(self, graphs="paths", parts=2)}
 
     @property
     def part(self) -> int:

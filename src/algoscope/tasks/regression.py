@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, final
 
 import torch
@@ -11,11 +11,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from algoscope import arguments, randomness
-from algoscope.contracts import Algorithm, Task
-from algoscope.tasks.candidates import regressions
+from algoscope import symmetries as laws
+from algoscope.contracts import Algorithm, Symmetry, Task
+from algoscope.tasks.candidates import regressions, spanning
 from algoscope.trace import Prompts
 
 Matrix: TypeAlias = tuple[tuple[float, ...], ...]
+SPIKE = 3.0  # times as long as all others: one direction of prompts that separate methods
 COVARIANCES = ("isotropic", "ill-conditioned")
 
 
@@ -94,7 +96,28 @@ class LinearRegression(Pairs):
             object.__setattr__(self, "covariance", _checked_matrix(self.covariance, self.dim))
 
     def algorithms(self) -> list[Algorithm]:
-        return regressions(self.dim, self.noise)
+        return regressions(self, self.dim)
+
+    def spanning(self) -> list[Algorithm]:
+        return spanning()
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """A covariance that is a matrix has directions that a rotation would change."""
+        rotations = (laws.RotateInputs(),) if isinstance(self.covariance, str) else ()
+        queries = (laws.AddQueries(),) if self.covariance == "isotropic" else ()
+        examples = laws.PermuteExamples(), laws.MixExamples(), laws.FlipExamples()
+        return laws.AddTargets(), *examples, *rotations, *queries, laws.ScaleInputs(), laws.ExchangeSpectrum()
+
+    def separating(self) -> dict[str, Task]:
+        """Where one direction is far larger than all others, methods differ in how soon they solve these."""
+        if self.covariance != "isotropic" or self.dim < 2:
+            return {}
+        unit = self.dim / (self.dim - 1 + SPIKE**2)
+        spiked = tuple(
+            tuple(unit * (SPIKE**2 if i == 0 else 1.0) * (i == j) for j in range(self.dim)) for i in range(self.dim)
+        )
+        return {"prompts with one large direction": replace(self, covariance=spiked)}
 
     @property
     def power(self) -> float:

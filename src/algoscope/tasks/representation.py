@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from algoscope import arguments, randomness
-from algoscope.contracts import Algorithm, Task
-from algoscope.tasks.candidates import on_features, regressions
+from algoscope.contracts import Algorithm, Symmetry, Task
+from algoscope.symmetries import PermuteExamples
+from algoscope.tasks.candidates import on_features, spanning, spectral, steady_rate
 from algoscope.tasks.regression import Pairs, in_use
 from algoscope.trace import Prompts
 
@@ -101,7 +102,18 @@ class RepresentationRegression(Pairs):
 
     def algorithms(self) -> list[Algorithm]:
         """Also on x itself: a model may not have learned Φ."""
-        return [*on_features(self, self.dim, self.noise), *regressions(self.dim, self.noise)]
+        return [
+            *on_features(self, self.noise, self.dim, steady_rate(self)),
+            *spectral(self.noise, self.dim, steady_rate(self, False)),
+        ]
+
+    def spanning(self) -> list[Algorithm]:
+        return spanning(self)
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """A mixture, a sign or a rotation of x is none of Φ(x)."""
+        return (PermuteExamples(),)
 
     @property
     def features(self) -> Representation:
@@ -166,7 +178,10 @@ class AutoregressiveRepresentation(Task):
             raise ValueError(f"order must be less than the length of the series, {self.length}, got {self.order}")
 
     def algorithms(self) -> list[Algorithm]:
-        return on_features(self, self.dim, self.noise)
+        return on_features(self, self.noise, self.dim, steady_rate(self))
+
+    def spanning(self) -> list[Algorithm]:
+        return spanning(self)
 
     @property
     def features(self) -> Representation:

@@ -17,10 +17,11 @@ from torch import Tensor
 
 from algoscope import algorithms as known
 from algoscope import arguments
-from algoscope.contracts import Algorithm, Task
+from algoscope.contracts import Algorithm, Symmetry, Task
 from algoscope.matching import WrongReads
 from algoscope.randomness import normal, uniform
 from algoscope.reading.readers import LinearProbe, LogitLens, LookupReader
+from algoscope.symmetries import FreshValues
 from algoscope.trace import Prompts
 
 BITS = 4  # of cells in many dimensions: 16 cells, as published
@@ -148,6 +149,10 @@ class UniformSearch(Search):
 
     def below(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"] | None:
         return (x + 1) / 2
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        return (FreshValues(-1.0, 1.0),) if self.dim == 1 else ()
 
     def searches(self, lookups: int, slots: int = 0) -> list[Algorithm]:
         if self.dim > 1:

@@ -14,8 +14,9 @@ from torch.nn import functional
 from algoscope import algorithms as known
 from algoscope import arguments
 from algoscope.algorithms.cells import means, quantizer
-from algoscope.contracts import Algorithm
+from algoscope.contracts import Algorithm, Symmetry
 from algoscope.randomness import normal, uniform
+from algoscope.symmetries import FreshValues
 from algoscope.tasks import numerals
 from algoscope.tasks.search import BITS, Search, on_a_line, one_of, zipf
 from algoscope.tasks.vectors import vectors
@@ -53,6 +54,10 @@ class NumberSearch(Search):
 
     def held_out(self) -> "NumberSearch":
         return replace(self, split="test")
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        return (FreshValues(0.0, self.universe - 1.0, whole=True),) if self.universe > 1 else ()
 
     def places(
         self, batch: int, generators: Sequence[torch.Generator], dtype: torch.dtype

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from algoscope import arguments, randomness
 from algoscope.contracts import Algorithm, Task
-from algoscope.tasks.candidates import on_features
+from algoscope.tasks.candidates import on_features, spanning, steady_rate
 from algoscope.tasks.regression import in_use
 from algoscope.tasks.representation import SLOPE, keeps_scale
 from algoscope.trace import Prompts
@@ -40,7 +40,10 @@ class ChainOfThought(Task):
         arguments.scale("slope", self.slope, strict=True)
 
     def algorithms(self) -> list[Algorithm]:
-        return on_features(self, self.dim, self.noise)
+        return on_features(self, self.noise, self.dim, steady_rate(self))
+
+    def spanning(self) -> list[Algorithm]:
+        return spanning(self)
 
     @property
     def spread(self) -> float:

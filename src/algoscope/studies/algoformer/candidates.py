@@ -5,14 +5,11 @@ not on the list is called by the name of an iteration: planted answers show both
 there are ridge regressions of many penalties and the mean of the targets.
 """
 
-import functools
-
-import torch
-
 from algoscope import algorithms as known
 from algoscope.algorithms import Algorithm, OnFeatures
 from algoscope.algorithms.features import Reduction
 from algoscope.contracts import Task
+from algoscope.tasks.candidates import steady_rate
 
 # Of ridge regression, .0001 to 100. Between two decades an exact ridge regression is closer to some step of descent
 # than to either (docs/log.md).
@@ -22,7 +19,6 @@ STEPS_PER_DOUBLING = (*(n << k for k in range(3, 16) for n in (3, 4)), *(2**k fo
 SLOW = (*range(1, 9), 10, 12, 16, 20, *STEPS_PER_DOUBLING)  # of gradient descent
 FAST = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)  # of methods with momentum
 KRYLOV = (*range(1, 13), 14, 16, 18, 20, 24, 32, 48, 64)
-TUNED_ON = 300  # prompts, on which no model is tested
 
 
 def candidates(task: Task) -> list[Algorithm]:
@@ -56,14 +52,3 @@ def right_penalty(task: Task) -> float:
     """The λ of ridge regression that is right for the noise and for how large the weights are drawn."""
     spread = getattr(task, "spread", 1.0)
     return float(f"{(task.noise / spread) ** 2:.4g}")
-
-
-@functools.cache
-def steady_rate(task: Task) -> float:
-    """One rate for all prompts and prefixes that suits them all: 1 over the largest eigenvalue of many, which leaves
-    others room for twice of it. One prompt on which it diverges would spoil its steps on all.
-    """
-    prompts = task.sample(TUNED_ON, seed=0, purpose="tuning")
-    problems = task.problems(prompts) if isinstance(task, Reduction) else [prompts]
-    largest = max(float(torch.linalg.matrix_norm(problem.x[:, :-1], 2).max()) for problem in problems) ** 2
-    return float(f"{1 / largest:.2g}")

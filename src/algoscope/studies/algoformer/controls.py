@@ -14,9 +14,10 @@ from algoscope.models import Transformer
 from algoscope.models.algoformer import LoopingNetwork
 from algoscope.randomness import stream
 from algoscope.studies.algoformer import loops
-from algoscope.studies.algoformer.candidates import on_features, steady_rate
+from algoscope.studies.algoformer.candidates import on_features
 from algoscope.studies.algoformer.measures import SIZES
 from algoscope.studies.constructions.controls import Control, counted
+from algoscope.tasks.candidates import steady_rate
 from algoscope.trace import Stage
 
 NOISE = 0.002**0.5  # of every second copy of what is planted, as a network has some

@@ -53,7 +53,7 @@ def summary(verdict: Verdict) -> dict[str, Any]:
 
 
 def stage_summary(found: StageVerdict) -> dict[str, Any]:
-    record = found.record()
+    record = found.record("errors")
     kept = {name: record[name] for name in ("stage", "error", "null", "certain", "mixture_gain")}
     return {**kept, "agreed": record["agreed"][:KEPT], "among": len(record["agreed"])}
 

@@ -220,5 +220,5 @@ def _judged(instrument: Instrument, found: StageVerdict, step: Step) -> dict[str
         "kept": kept,
         "named": kept and set(found.agreed) <= allowed,
         "computes": found.certain and kept,
-        "denied": found.mixture_gain[1] > 0,
+        "denied": found.misfit.gain.low > 0,
     }

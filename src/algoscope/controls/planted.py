@@ -1,4 +1,4 @@
-"""Models whose answer is known: the instrument's word counts only after it has named these.
+"""Planted models: a known algorithm, written into the states of a model.
 
 A planted model runs an algorithm on the prompts that it is shown, one step a stage, and writes what that has computed
 into states that the task's reader reads: values among distractors, under a random rotation; or the look-ups of an
@@ -82,19 +82,23 @@ class Planted:
         """Whether what a stage holds still differs visibly from where its iteration ends, and can tell algorithms
         apart.
         """
-        prompts = self.task.sample(200, seed=0)
-        trace = self.algorithm.trace(prompts)
-        forms, measure = [each for each in self.task.algorithms() if each.closed_form], self.task.measure
-        at = torch.arange(prompts.positions) >= self.task.first - prompts.before
-        if len(trace) == 1 or not forms:  # a closed form does not iterate
-            telling = [True] * len(trace) if measure is None else measure.informative(trace, at).tolist()
-            return dict(zip(self.stages, telling, strict=True))
-        end = forms[-1].trace(prompts).values[-1]  # that for noise, if there is noise
-        if self.task.labels:
-            off = (trace.values != end).double().flatten(1).mean(1)
-        else:
-            off = (trace.values - end).square().flatten(1).mean(1) / prompts.normalizer()
-        return dict(zip(self.stages, (off > VISIBLE).tolist(), strict=True))
+        return dict(zip(self.stages, before_saturation(self.algorithm, self.task), strict=True))
+
+
+def before_saturation(algorithm: Algorithm, task: Task) -> list[bool]:
+    """Of each step of an algorithm: whether it still differs visibly from where the iteration ends."""
+    prompts = task.sample(200, seed=0)
+    trace = algorithm.trace(prompts)
+    forms, measure = [each for each in task.algorithms() if each.closed_form], task.measure
+    at = torch.arange(prompts.positions) >= task.first - prompts.before
+    if len(trace) == 1 or not forms:  # a closed form does not iterate
+        return [True] * len(trace) if measure is None else measure.informative(trace, at).tolist()
+    end = forms[-1].trace(prompts).values[-1]  # that for noise, if there is noise
+    if task.labels:
+        off = (trace.values != end).double().flatten(1).mean(1)
+    else:
+        off = (trace.values - end).square().flatten(1).mean(1) / prompts.normalizer()
+    return (off > VISIBLE).tolist()
 
 
 def _shuffled(prompts: Prompts) -> Prompts:
