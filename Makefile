@@ -4,10 +4,15 @@ BIN := .venv/bin
 # Bytecode is kept, where it was made: without it each of the many processes below compiles torch anew, 4 s a time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test lint benchmark clean
+.PHONY: demo check test lint benchmark clean
 
 demo: .venv/ready
 	$(BIN)/algoscope demo
+
+# The quick part of the tests, in under two minutes.
+check: .venv/ready-for-tests lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal \
+		tests/test_architecture.py tests/test_vocabulary.py tests/algorithms tests/symmetries tests/tasks tests/matching
 
 test: .venv/ready-for-tests lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal

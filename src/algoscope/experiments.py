@@ -66,9 +66,11 @@ class Tested:
         return tuple(dict.fromkeys(each.algorithm for each in self.experiments if each.outcome == "absent"))
 
     def contradicts(self, algorithm: str) -> bool:
-        """Whether the stage breaks a law, as another algorithm does, that this one keeps."""
-        broken = {each.law for each in self.experiments if each.algorithm == algorithm}
-        return any(each.outcome == "present" and each.law not in broken for each in self.experiments)
+        """Whether the stage breaks a law, as another algorithm does, that this one keeps; or as much as it does not."""
+        own = [each for each in self.experiments if each.algorithm == algorithm]
+        broken = {each.law for each in own}
+        other = any(each.outcome == "present" and each.law not in broken for each in self.experiments)
+        return other or any(each.slope.low > PRESENT[1] or each.slope.high < PRESENT[0] for each in own)
 
 
 class Trial:
@@ -80,7 +82,7 @@ class Trial:
 
     def __init__(self, symmetry: Symmetry, steps: Steps, seed: int) -> None:
         self.symmetry, self.steps = symmetry, steps
-        forms = [each for each in steps.compared if each.closed_form]
+        forms = steps.closed_forms
         self.form = None if symmetry.in_distribution or not forms else forms[-1]
         self.breakers = self._breakers(changed(symmetry, first(steps.sample, FEW), seed))
         self.change: Change = changed(symmetry, first(steps.sample, PROMPTS), seed)
@@ -138,9 +140,17 @@ class Answered:
 
     def __init__(self, experiments: Experiments, evidence: Evidence) -> None:
         self.steps, self.seed, self.evidence = experiments.steps, experiments.seed, evidence
-        shown = [(trial, [evidence.answers(each) for each in trial.change.prompts]) for trial in experiments.trials]
-        self.trials = [(trial, answers) for trial, answers in shown if trial.solved_by(answers)]
-        self.unsolved = tuple(trial.symmetry.name for trial, answers in shown if not trial.solved_by(answers))
+        shown = [(trial, self._answers(trial)) for trial in experiments.trials]
+        self.trials = [(trial, answers) for trial, answers in shown if answers and trial.solved_by(answers)]
+        solved = {trial for trial, _ in self.trials}
+        self.unsolved = tuple(trial.symmetry.name for trial in experiments.trials if trial not in solved)
+
+    def _answers(self, trial: Trial) -> list[Tensor]:
+        """Nothing where states are not finite."""
+        try:
+            return [self.evidence.answers(each) for each in trial.change.prompts]
+        except ValueError:
+            return []
 
     def test(self, stage: int, closest: Sequence[Pair], confidence: float, resamples: int) -> Tested:
         """One stage against some steps, by every law that a step breaks."""
@@ -201,7 +211,7 @@ class Separated:
 
 def _solves(there: Evidence, here: Evidence) -> bool:
     """Whether the last stage answers the prompts there about as well as those here."""
-    forms = [each for each in here.steps.compared if each.closed_form]
+    forms = here.steps.closed_forms
     if not forms:
         return True
     far = []

@@ -76,8 +76,10 @@ class Instrument:
     @cached_property
     def experiments(self) -> Experiments:
         """The laws of the task on changed prompts, which all models answer."""
-        laws = [each for each in self.task.symmetries if each.family == self.task.family]
-        return Experiments(laws, self.steps, self.seed)
+        wrong = [each.name for each in self.task.symmetries if each.family != self.task.family]
+        if wrong:
+            raise ValueError(f"symmetries must be of the family of the task, {self.task.family}; {wrong} are not")
+        return Experiments(self.task.symmetries, self.steps, self.seed)
 
     @cached_property
     def separating(self) -> dict[str, tuple[Steps, Setting]]:
@@ -130,7 +132,8 @@ class Instrument:
         resamples = max(RESAMPLES, math.ceil(2 * ENOUGH / (1 - each)))
         informative = self.setting.measure.informative(trace, self.at).tolist()
         errors, found = trace_errors(trace, self.task, self.at), []
-        answered = self.experiments.on(evidence) if experiments and steps is self.steps else None
+        asked = experiments and steps is self.steps and bool(self.at[-1])  # most laws are about the last position
+        answered = self.experiments.on(evidence) if asked else None
         separated = Separated(evidence, self.separating if answered else {}, confidence)
         for i in range(len(trace)):
             found.append(self._judged(evidence, answered, separated, i, errors[i], informative[i], each, resamples))

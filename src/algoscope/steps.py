@@ -56,7 +56,7 @@ class Steps:
         for chunk, own in self._made():
             largest.append(own.abs().amax((0, 1, 3)))
             mine = own[:, :, : len(self.pairs)].double()
-            squares = squares + (mine - chunk.target_columns[:, :, None]).square().sum((0, 3))
+            squares = squares + (mine - chunk.target_columns[:, :, None].cpu()).square().sum((0, 3))
             kept, room = [*kept, own[:room]] if room else kept, max(room - chunk.batch, 0)
             done(chunk.batch)
         self.usable = torch.stack(largest).amax(0) <= LARGEST * task.power**0.5  # those that diverge are left out
@@ -85,14 +85,15 @@ class Steps:
 
     @cached_property
     def position_weights(self) -> Float[Tensor, "positions"]:
-        """How much a position counts where squares are compared: less where a known step is far larger than targets.
+        """How much a position counts where squares are compared: less where a closed form is far larger than targets.
 
         With noise, least squares has no finite variance where there are about as many examples as dimensions, so that
         a few prompts would decide. Elsewhere all positions count alike.
         """
-        if self.task.labels:
+        forms = [k for k, (name, _) in enumerate(self.pairs) if name in self._forms]
+        if self.task.labels or not forms:
             return torch.ones(self.sample.positions, dtype=torch.float64)
-        squares = self.kept[:, :, : len(self.pairs)].square().mean((0, 3)).amax(-1) / self.sample.normalizer()
+        squares = self.kept[:, :, forms].square().mean((0, 3)).amax(-1) / self.sample.normalizer()
         return (EXPECTED / squares.clamp(min=EXPECTED)).square()
 
     def same_as(self, k: int) -> dict[Pair, Pair]:
@@ -121,6 +122,8 @@ class Steps:
         """What some algorithms compute on the first prompts, if that is what these are; otherwise nothing."""
         if prompts.batch > len(self.kept) or not first(self.sample, prompts.batch).same_as(prompts):
             return {}
+        if any(each.name not in self.algorithms for each in algorithms):
+            return {}
         columns = self.kept[: prompts.batch].movedim(2, 0).reshape(-1, *prompts.y.shape)
         return {each.name: columns[list(self.places(each.name))] for each in algorithms}
 
@@ -134,10 +137,11 @@ class Steps:
         return range(first, first + len(self.algorithms[name]))
 
     def neighbors(self, k: int) -> tuple[int, int] | None:
-        """The steps before and after step k, of the same algorithm."""
-        own = self.places(self.pairs[k][0])
-        before, after = max(k - 1, own[0]), min(k + 1, own[-1])
-        return (before, after) if before < after and bool(self.usable[before] & self.usable[after]) else None
+        """The steps before and after step k, of the same algorithm, that are not the same as it."""
+        same = [False] * len(self.pairs) if self.task.labels else self._same(k).tolist()
+        others = [j for j in self.places(self.pairs[k][0]) if not same[j] and bool(self.usable[j])]
+        before, after = [j for j in others if j < k], [j for j in others if j > k]
+        return (max(before, default=k), min(after, default=k)) if before or after else None
 
     def _same(self, k: int) -> Bool[Tensor, "steps"]:
         """Which numbers are nearer to those of step k than 1% of their size, up to a factor at each position, but for
@@ -156,6 +160,11 @@ class Steps:
         return self._same_as[k]
 
     @property
+    def closed_forms(self) -> list[Algorithm]:
+        """Those that are known for the task, whether they are compared or not."""
+        return [each for each in (*self.compared, *self.others) if each.closed_form]
+
+    @property
     def _forms(self) -> set[str]:
         return {each.name for each in self.compared if each.closed_form}
 
@@ -166,7 +175,7 @@ class Steps:
     def _on(self, chunk: Prompts) -> Columns:
         with without_weights():
             values = torch.cat([each.trace(chunk).values for each in (*self.compared, *self.others, *self.span)])
-        own = values.reshape(-1, *chunk.target_columns.shape).movedim(0, 2)
+        own = values.reshape(-1, *chunk.target_columns.shape).movedim(0, 2).cpu()
         return own.to(torch.int32) if self.task.labels else own  # labels take less room as whole numbers
 
     def _usable(self, own: Columns) -> Columns:

@@ -116,10 +116,8 @@ class StageVerdict:
         return {self.methods.get(name, name) for name, _ in self.spellings}
 
     def excludes(self, method: str) -> bool:
-        """Whether experiments exclude all algorithms of a method that come close enough to be tested."""
-        tried = {each.algorithm for each in self.tested.experiments if self.methods.get(each.algorithm) == method}
-        others = {name for name, own in self.methods.items() if own == method} - set(self.tested.excluded)
-        return bool(tried) and not others & (tried | {each.name for each in self.candidates})
+        """Whether experiments exclude all algorithms of a method."""
+        return {name for name, own in self.methods.items() if own == method} <= set(self.tested.excluded)
 
     def steps(self, name: str) -> list[Stage]:
         """The steps of an algorithm that this stage may be."""
@@ -206,7 +204,17 @@ class Verdict:
         numbered = [name for name, match in found.items() if sum(isinstance(step, int) for step in match.steps) > 2]
         often = [name for name in self.named if name in numbered]
         one = {self.method_of(name): name for name in reversed([*often, *numbered])}
-        return {name: rate_law(found[name]) for name in dict.fromkeys([*often, *one.values()])}
+        return {name: self.law(name) for name in dict.fromkeys([*often, *one.values()])}
+
+    def law(self, name: str) -> RateLaw:
+        """The same of one algorithm."""
+        if name not in self._laws:
+            self._laws[name] = rate_law(self.matches[self.measure][name])
+        return self._laws[name]
+
+    @cached_property
+    def _laws(self) -> dict[str, RateLaw]:
+        return {}
 
     def __repr__(self) -> str:
         return f"Verdict({self.text})"

@@ -135,7 +135,7 @@ def _open(verdict: Verdict, held: Sequence[StageVerdict]) -> list[str]:
     for (name, left), own in apart.items():
         if len(left) <= MANY:
             verb = "is" if len(left) == 1 else "are"
-            sentences.append(f"On {name}, {' and '.join(left)} {verb} closest of these at {_where(verdict, own)}.")
+            sentences.append(f"On {name}, {' and '.join(left)} {verb} closest at {_where(verdict, own)}.")
     broken = [found for found in held if not found.lawful]
     if broken:
         sentences.append(f"Experiments contradict the closest step at {_where(verdict, broken)}.")
@@ -199,7 +199,8 @@ def _rates(verdict: Verdict) -> str:
 
 def _rest(verdict: Verdict, held: Sequence[StageVerdict]) -> str:
     near = {verdict.method_of(each.name) for found in held for each in found.candidates} | set(verdict.methods)
-    excluded = {method for method in verdict.known_methods if all(found.excludes(method) for found in held)}
+    near |= {method for found in held for left in found.separated.values() for method in left}
+    excluded = {verdict.method_of(name) for found in held for name in found.tested.excluded}
     rejected = [method for method in verdict.known_methods if method not in near | excluded]
     return f"Never among the closest: {', '.join(rejected)}." if rejected else ""
 

@@ -17,10 +17,10 @@ from algoscope.report.page import page
 TASK = ag.tasks.LinearRegression(dim=3, examples=8)
 CHARTS = (
     "overview",
+    "experiments",
     "errors-by-position",
     "map-errors",
     "map-distance",
-    "map-decodability",
     "map-weights",
     "growth-linear",
     "growth-log",

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import torch
 
 from algoscope import arguments
-from algoscope.algorithms.least_squares import LeastSquares
-from algoscope.contracts import Algorithm
+from algoscope.algorithms.least_squares import LeastSquares, keeps_as_moments
+from algoscope.contracts import Algorithm, Symmetry
+from algoscope.symmetries import AddTargets, ExchangeSpectrum, RotateInputs, ScaleInputs
 from algoscope.trace import Prompts, Trace
 
 
@@ -22,6 +23,14 @@ class Krylov(Algorithm):
 
     def __post_init__(self) -> None:
         arguments.steps(self.steps)
+
+    def keeps(self, symmetry: Symmetry) -> bool | None:
+        match symmetry:
+            case AddTargets() | RotateInputs() | ExchangeSpectrum():
+                return True
+            case ScaleInputs():
+                return False
+        return keeps_as_moments(symmetry)
 
     def trace(self, prompts: Prompts) -> Trace:
         problem, stages = LeastSquares.of(prompts), arguments.steps_to_keep(self.steps)

@@ -108,14 +108,13 @@ def trust(family: str) -> str:
     rates = (runs.controls() or {}).get(family)
     if rates is None:
         return f"How far to trust this: no controls were measured for tasks of the family {family!r}."
-    planted, alarms = rates["planted"], rates["false_alarms"]
-    certain, right = planted["certain"], planted["right_when_certain"]
-    absent = rates.get("certain_when_absent")
-    wrong = f"with the planted algorithm off the list it was certain of another at {_rate(absent)}; " if absent else ""
+    planted, alarms, absent = rates["planted"], rates["false_alarms"], rates.get("certain_when_absent")
+    wrong = f"with the planted algorithm off the list it was sure of a wrong one at {_rate(absent)} of the stages; "
     return (
-        f"How far to trust this: on {planted['models']} planted models of this family the instrument was certain at "
-        f"{_rate(certain)} of the stages before saturation, and right at {_rate(right)} of those; {wrong}of "
-        f"{alarms['models']} models with nothing to find, {_rate(alarms)} raised an alarm."
+        f"How far to trust this: {wrong if absent else ''}on {planted['models']} planted models of this family it was "
+        f"certain at {_rate(planted['certain'])} of the stages before saturation, and right at "
+        f"{_rate(planted['right_when_certain'])} of those of which it was sure; of {alarms['models']} models with "
+        f"nothing to find, {_rate(alarms)} raised an alarm."
     )
 
 

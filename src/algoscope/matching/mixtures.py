@@ -12,6 +12,7 @@ closest step misses, block by block of the prompts, and asked two questions:
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import torch
 from jaxtyping import Float, Int
@@ -19,7 +20,7 @@ from torch import Tensor
 
 from algoscope.matching.bootstrap import ratio_interval, resampling
 from algoscope.matching.calibration import BLOCKS
-from algoscope.matching.statistics import NORMAL, Estimate
+from algoscope.matching.statistics import Estimate
 
 NEGLIGIBLE = 0.05  # of the squared distance to the nearest other step: misfit that may be there, and it is that step
 SPOILED = -0.25  # gain of a mixture that was fitted to too few prompts to say anything
@@ -39,9 +40,9 @@ class Misfit:
     `gain` is the share of it that a mixture of all known steps explains on other prompts. `systematic` is the square of
     what such a mixture adds, free of the noise of fitting, in units of the squared distance to the nearest other step,
     or to nothing; `of_method` is the same in units of that to the nearest step of another method. `spread` is how much
-    prompts differ in the step that they follow, in squares of a step. Of labels, those that are read wrongly depend on
-    what is right, so that a mixture explains a little even where the step is all that there is: `tolerated` is how
-    much.
+    prompts differ in the step that they follow, in squares of the distance from the step before to the step after. Of
+    labels, those that are read wrongly depend on what is right, so that a mixture explains a little even where the step
+    is all that there is: `tolerated` is how much.
     """
 
     gain: Estimate = NONE
@@ -117,10 +118,10 @@ class Mixture:
         found = ratio_interval((alone - torch.cat(mixed))[:, None], alone[:, None], draws, confidence)
         share, low, high = (float(each) for each in found)
         fitted = parameters * float(misfit.square().mean())
-        return Estimate(share, low, high, n), self._systematic(each, apart, ridge, fitted)
+        return Estimate(share, low, high, n), self._systematic(each, apart, ridge, fitted, confidence)
 
     def _systematic(
-        self, products: Float[Tensor, "batch features"], apart: float, ridge: float, fitted: float
+        self, products: Float[Tensor, "batch features"], apart: float, ridge: float, fitted: float, confidence: float
     ) -> Estimate:
         """The square of what mixtures fitted to different prompts have in common: a U-statistic over pairs of prompts.
 
@@ -135,7 +136,8 @@ class Mixture:
         second = max(float(common.square().sum()) / pairs - mean**2, 0.0)
         error = math.sqrt(max(4 * linear / n - 2 * second / n**2, 2 * second / n**2))
         mean += fitted / apart
-        return Estimate(mean, mean - NORMAL * error, mean + NORMAL * error, n)
+        half = NormalDist().inv_cdf((1 + confidence) / 2) * error
+        return Estimate(mean, mean - half, mean + half, n)
 
     def _solve(self, squares: Tensor, products: Tensor, ridge: float) -> Tensor:
         regular = self.unit[:, None] * squares * self.unit
@@ -150,11 +152,13 @@ class Mixture:
 
 
 def step_spread(misfit: Rows, change: Rows, confidence: float, resamples: int, seed: int) -> Estimate:
-    """How much prompts differ in the step that they follow, in squares of the distance between neighbors.
+    """How much prompts differ in the step that they follow, in squares of the distance between its two neighbors.
 
     `change` is the next step minus the one before. The slope of what the closest step misses on it, prompt by prompt,
     is estimated twice, from every other row each: what both have in common is no noise.
     """
+    if misfit.shape[1] < 2:
+        return NONE
     slopes = []
     for part in (slice(0, None, 2), slice(1, None, 2)):
         r, c = misfit[:, part], change[:, part]

@@ -42,7 +42,7 @@ def figures(record: Record, chosen: str | None = None) -> dict[str, alt.LayerCha
         made[f"growth-{scale}"] = charts.growth(paths, "", "step", title, scale == "log", stages)
     if not chosen:
         made = {name: charts.choose(chart, "algorithm", first) for name, chart in made.items()}
-    tests = [] if chosen else list(_experiments(record, stages))
+    tests = list(_experiments(record, stages))
     if tests:
         made = {"experiments": maps.experiment_map(tests, stages), **made}
     return {"overview": overview(record, first), **made}
@@ -77,7 +77,7 @@ def _experiments(record: Record, stages: Sequence[str]) -> Iterator[Record]:
     first = _first(record)
     for i, found in enumerate(record["stages"]):
         of_method: dict[str, list[Mapping[str, Any]]] = {}
-        for each in found.get("experiments", ()):
+        for each in (one for one in found.get("experiments", ()) if one["algorithm"] in first):
             of_method.setdefault(record["methods"].get(each["algorithm"], each["algorithm"]), []).append(each)
         for method, own in of_method.items():
 

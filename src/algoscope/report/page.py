@@ -134,13 +134,14 @@ def _rates(rates: Mapping[str, Any] | None, family: str) -> dict[str, Any]:
     if not own:
         return {}
     planted, alarms = own["planted"], own["false_alarms"]
+    sure = "sure" if "sure" in planted else "certain"  # of a step or a method, or of a step alone
     found = {
-        "Sure of something wrong, where the planted step is not on the list": own.get("certain_when_absent"),
+        f"Off the list: {sure} of something else": own.get("certain_when_absent"),
         f"Certain of one step, at the stages of {planted['models']} planted models before saturation": planted[
             "certain"
         ],
         "Sure of one step, or of a method": planted.get("sure"),
-        "Right, where sure": planted["right_when_certain"],
+        f"Right, where {sure}": planted["right_when_certain"],
         "The planted step is among those kept": planted["planted_among_the_kept"],
         f"False alarms, of {alarms['models']} models with nothing to find": alarms,
     }

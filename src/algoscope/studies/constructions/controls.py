@@ -23,7 +23,7 @@ from algoscope.models.transformer import TransformerNetwork, added
 from algoscope.steps import CONVERGED
 from algoscope.tasks import AutoregressiveRepresentation, ChainOfThought, LinearRegression, RepresentationRegression
 from algoscope.trace import Stage
-from algoscope.verdict import StageVerdict, Verdict
+from algoscope.verdict import StageVerdict, Verdict, plain_law
 
 Step = tuple[str, Stage]  # of an algorithm
 STEPS = 5
@@ -205,20 +205,20 @@ def named(control: Control, compared: int, fitted: int, seed: int = 0) -> dict[s
     counts, rows = counted(control, instrument, verdict)
     record = verdict.record()
     kept = {key: record[key] for key in record if key not in ("controls", "provenance")}
-    law = kept["laws"][next(iter(control.expected.values()))[0]]
-    return {"named": counts, "judged": rows, "law": law, "verdict": kept}
+    law = verdict.law(next(iter(control.expected.values()))[0])
+    return {"named": counts, "judged": rows, "law": plain_law(law), "verdict": kept}
 
 
 def _judged(instrument: Instrument, found: StageVerdict, step: Step) -> dict[str, Any]:
     """`same` are other steps that coincide with the right one."""
     right, allowed = instrument.solved.get(step, step), coinciding(instrument, step)
-    kept = right in found.agreed
+    kept = right in found.spellings
     return {
         "stage": str(found.stage),
         "step": list(step),
         "same": [list(each) for each in sorted(allowed - {right}, key=str)],
         "kept": kept,
-        "named": kept and set(found.agreed) <= allowed,
+        "named": kept and (len(found.agreed) == 1 or set(found.agreed) <= allowed),
         "computes": found.certain and kept,
         "denied": found.misfit.gain.low > 0,
     }
