@@ -37,6 +37,8 @@ def _summary(verdict: Verdict, held: Sequence[StageVerdict]) -> str:
     law, speed = next((law for name, law in verdict.laws.items() if verdict.method_of(name) == method), None), ""
     if law is not None and law.law == "linear" and law.low > 0:
         speed = f", about {law.growth:.2g} step{'' if f'{law.growth:.2g}' == '1' else 's'} a stage"
+    elif law is not None and law.law == "exponential" and law.low > 1:
+        speed = f", {law.growth:.2g} times as many steps at each stage"
     return f"{_are(verdict, own, min(sure))} {method}{speed}{tied}{rest}."
 
 
