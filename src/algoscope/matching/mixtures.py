@@ -128,6 +128,8 @@ class Mixture:
         Its variance has a part that is linear in the prompts and one that is not, which is all there is if nothing is
         systematic (Hoeffding 1948). `fitted` is what the calibration took away, because it was fitted to these prompts.
         """
+        if not apart > 0:  # another step is the same, or the closest is nothing
+            return NONE
         whole, n = self.squares.sum(0), len(products)
         solved = n * self._solve(whole, products.mT, ridge)
         common = (solved.mT @ (whole @ solved)).fill_diagonal_(0.0) / apart
