@@ -131,7 +131,7 @@ def _open(verdict: Verdict, held: Sequence[StageVerdict]) -> list[str]:
     if varied:
         sentences.append(f"Prompts differ in the step that they follow at {_where(verdict, varied)}.")
     apart: dict[tuple[str, tuple[str, ...]], list[StageVerdict]] = {}
-    for found in held:
+    for found in (each for each in held if not each.certain):
         for name, left in found.separated.items():
             apart.setdefault((name, left), []).append(found)
     for (name, left), own in apart.items():

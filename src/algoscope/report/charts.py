@@ -44,7 +44,7 @@ def best_by_stage(
     base = alt.Chart(inline(rows)).encode(
         x=stage_axis("", order),
         y=y,
-        color=alt.Color("color:N", scale=colors, legend=_legend("", {*leading, "others"}, 88, orient="bottom")),
+        color=alt.Color("color:N", scale=colors, legend=_legend("", {*leading, "others"}, 44, orient="bottom")),
         detail="algorithm:N",
         tooltip=["stage:N", "algorithm:N", "step:N", *numbers],
     )
@@ -60,7 +60,7 @@ def best_by_stage(
         )
         .add_params(chosen)
         .properties(
-            title=titled("How close does every algorithm come?", "gray: no closer than chance"), width=900, height=340
+            title=titled("The closest step of every algorithm", "gray: no closer than chance"), width=900, height=340
         )
     )
 

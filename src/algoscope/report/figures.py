@@ -73,7 +73,7 @@ def overview(record: Record, first: str) -> alt.LayerChart:
 
 
 def _experiments(record: Record, stages: Sequence[str]) -> Iterator[Record]:
-    """Of each stage and method, the experiment with the closest algorithm and the law that it breaks most."""
+    """Of each stage and method, the experiment with the closest algorithm and the first law that it breaks."""
     first = _first(record)
     for i, found in enumerate(record["stages"]):
         of_method: dict[str, list[Mapping[str, Any]]] = {}
@@ -87,7 +87,7 @@ def _experiments(record: Record, stages: Sequence[str]) -> Iterator[Record]:
                 return value if record["larger_is_closer"][record["measure"]] else -value
 
             nearest = max(own, key=closeness)["algorithm"]
-            best = max((each for each in own if each["algorithm"] == nearest), key=lambda each: each["own"])
+            best = next(each for each in own if each["algorithm"] == nearest)
             yield {**best, "stage": stages[i], "row": f"{method}: {best['law']}"}
 
 

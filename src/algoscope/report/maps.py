@@ -1,10 +1,11 @@
 """Maps: a color for each pair of a stage and a step, or for each entry of a matrix."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import altair as alt
 
-from algoscope.report.charts import ACCENT, QUIET, Record, inline, layered, stage_axis
+from algoscope.report.charts import ACCENT, QUIET, Record, inline, layered, stage_axis, titled
 
 LEGENDS = {
     "errors": "similarity of errors",
@@ -30,10 +31,10 @@ def similarity_map(
     Stages that beat no null are faint. They stand in the `order` given, or in that of their numbers. All maps have one
     scale of colors, on which bright is close.
     """
-    closer = "larger" if larger_is_closer else "smaller"
-    base = alt.Chart(inline(records)).encode(
+    closer, rows = "larger" if larger_is_closer else "smaller", list(records)
+    base = alt.Chart(inline(rows)).encode(
         x=stage_axis(stage_title, order),
-        y=alt.Y("step:O", title=step_title, sort="descending", axis=alt.Axis(labelOverlap=True)),
+        y=alt.Y("step:O", title=step_title, sort=downward(rows), axis=alt.Axis(labelOverlap=True)),
     )
     cells = base.mark_rect().encode(
         opacity=alt.condition("datum.none", alt.value(0.15), alt.value(1)),
@@ -53,6 +54,14 @@ def similarity_map(
     best = base.transform_filter("datum.best").mark_rect(fill=None, stroke=ACCENT, strokeWidth=2)
     ties = base.transform_filter("datum.tie && !datum.best").mark_circle(size=14, color="white", opacity=0.9)
     return layered(cells, ties, best).properties(title=title, width=420, height=300)
+
+
+def downward(rows: Sequence[Record]) -> list[Any]:
+    """Steps from the last to the first, and names above the numbers."""
+    steps = dict.fromkeys(row["step"] for row in rows)
+    numbers = sorted((step for step in steps if isinstance(step, int)), reverse=True)
+    names = [step for step in steps if not isinstance(step, int)]
+    return [str(step) for step in (*names, *numbers)] if names else numbers  # a column of both is one of texts
 
 
 def experiment_map(records: Iterable[Record], order: Sequence[str]) -> alt.LayerChart:
@@ -77,7 +86,7 @@ def experiment_map(records: Iterable[Record], order: Sequence[str]) -> alt.Layer
         color=alt.condition("datum.slope > 0.6", alt.value("white"), alt.value("#222")),
     )
     height = 22 * len({str(row["row"]) for row in rows})
-    title = "Slope of each stage's defect on that of an algorithm (1: the stage breaks the law as it does; 0: excluded)"
+    title = titled("Slope on an algorithm's defect", "1: the stage breaks the law as it does; 0: excluded")
     return layered(cells, words).properties(title=title, width=420, height=height)
 
 
