@@ -16,8 +16,8 @@ from torch import Tensor
 from algoscope.contracts import Algorithm, Change, Symmetry
 from algoscope.evidence import Evidence, Setting
 from algoscope.matching import Candidate, candidates
-from algoscope.matching.bootstrap import ratio_interval, resampling
-from algoscope.matching.statistics import Estimate
+from algoscope.matching.bootstrap import resampling
+from algoscope.matching.statistics import Estimate, slope
 from algoscope.steps import Pair, Steps, first, run
 from algoscope.symmetries import changed
 from algoscope.trace import Prompts, Stage
@@ -74,7 +74,7 @@ class Tested:
 
 
 class Trial:
-    """One law: changed prompts, and what all those algorithms compute on them that break it.
+    """One law: changed prompts, and what the algorithms that break the law compute on them.
 
     `values` are by algorithm, for each of the prompts in turn. Where a task would not draw the prompts, `form` is its
     last closed form, whose answers tell whether a model still solves them.
@@ -90,9 +90,9 @@ class Trial:
         self.values = [self._of(list(ran.values()), prompts) for prompts in self.change.prompts]
         self.names = {each.name for each in self.breakers}
 
-    def defect(self, answers: Sequence[Tensor]) -> Float[Tensor, "batch rows"]:
-        """Of one stage or step, by prompt; where the law is about all positions, as they are weighed."""
-        found = self.change.defect(answers)[0]
+    def defect(self, answers: Sequence[Tensor], k: int) -> Float[Tensor, "batch rows"]:
+        """Of stage or step k, by prompt; where the law is about all positions, as they are weighed."""
+        found = self.change.defect(answers)[k]
         weights = self.steps.position_weights * self.steps.at
         if found.ndim > 1 and found.shape[1] == len(weights) > 1:
             found = found * weights.sqrt().reshape(-1, *[1] * (found.ndim - 2))
@@ -156,10 +156,9 @@ class Answered:
         """One stage against some steps, by every law that a step breaks."""
         found, defects = list[Experiment](), dict[str, float]()
         for trial, answers in self.trials:
-            own = [each[stage : stage + 1] for each in answers]
-            defects[trial.symmetry.name] = float(trial.change.relative_defect(own))
-            pairs = [pair for pair in closest if pair[0] in trial.names]
-            tried = (self._against(trial, stage, pair, trial.defect(own), confidence, resamples) for pair in pairs)
+            defects[trial.symmetry.name] = float(trial.change.relative_defect(answers)[stage])
+            own, pairs = trial.defect(answers, stage), [pair for pair in closest if pair[0] in trial.names]
+            tried = (self._against(trial, stage, pair, own, confidence, resamples) for pair in pairs)
             found += [each for each in tried if each is not None]
         return Tested(tuple(found), defects)
 
@@ -168,15 +167,16 @@ class Answered:
     ) -> Experiment | None:
         (algorithm, step), place = pair, self.steps.pairs.index(pair)
         k = place - self.steps.places(algorithm)[0]
-        plain = [values[algorithm][k : k + 1] for values in trial.values]
-        size = float(trial.change.relative_defect(plain))
+        plain = [values[algorithm] for values in trial.values]
+        size = float(trial.change.relative_defect(plain)[k])
         if not size > BROKEN:
             return None
-        rival = trial.defect([self.evidence.brought(stage, values, place) for values in plain])
+        brought = [values.clone() for values in plain]  # a law may depend on which step it is
+        for values in brought:
+            values[k : k + 1] = self.evidence.brought(stage, values[k : k + 1], place)
         draws = resampling(len(own), resamples, self.seed)
-        sums = (own * rival).sum(1)[:, None], rival.square().sum(1)[:, None]
-        value, low, high = (float(each) for each in ratio_interval(*sums, draws, confidence))
-        return Experiment(trial.symmetry.name, algorithm, step, size, Estimate(value, low, high, len(own)))
+        found = slope(own, trial.defect(brought, k), draws, confidence, share=trial.change.labels)
+        return Experiment(trial.symmetry.name, algorithm, step, size, found)
 
 
 class Separated:

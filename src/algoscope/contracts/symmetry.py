@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import ClassVar
 
 import torch
@@ -63,5 +63,6 @@ class Symmetry(ABC):
     def name(self) -> str:
         """The class in words, and its parameters: "add targets"."""
         words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in type(self).__name__).strip()
-        given = [f"{field.name}={getattr(self, field.name)}" for field in fields(self)]  # pyright: ignore
+        own = fields(self) if is_dataclass(self) else ()
+        given = [f"{field.name}={getattr(self, field.name)}" for field in own]
         return f"{words} ({', '.join(given)})" if given else words

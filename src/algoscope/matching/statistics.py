@@ -85,6 +85,22 @@ def ratios(
     return _estimates(ratio_interval(above, below, resampling(len(above), RESAMPLES, seed), confidence), len(above))
 
 
+def slope(
+    a: Float[Tensor, "batch rows"],
+    b: Float[Tensor, "batch rows"],
+    draws: Tensor,
+    confidence: float,
+    share: bool = False,
+) -> Estimate:
+    """Of a on b through the origin, over sequences; as a `share` it is one of those rows at which b is 1."""
+    above, below = (a * b).sum(1, keepdim=True), b.square().sum(1, keepdim=True)
+    value, low, high = ratio_interval(above, below, draws, confidence)
+    if share:
+        influences = value + (above - value * below) / below.mean(0).clamp(min=1e-300)
+        low, high = bounded_interval(influences, draws, confidence, (0.0, 1.0), below)
+    return Estimate(float(value), float(low), float(high), len(a))
+
+
 def wilson(share: float, trials: int) -> tuple[float, float]:
     """Wilson's interval of a share: unlike resampling, it does not end where no trial has failed."""
     spread = NORMAL**2 / trials
