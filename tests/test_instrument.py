@@ -94,7 +94,7 @@ def test_a_short_list_does_not_make_certain(few):
 
 
 def test_too_little_evidence_is_said_to_be_that(instrument):
-    verdict = instrument.identify(Planted(Newton([2, 4]), TASK, 0.1), weights=False)
+    verdict = instrument.identify(Planted(Newton([2, 4]), TASK, 0.05), weights=False)
     first = verdict.stages[0]
     assert first.certain
 

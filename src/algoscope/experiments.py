@@ -6,7 +6,7 @@ one is 1. Where the slope is 0, the stage does not follow the algorithm, however
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -110,8 +110,10 @@ class Trial:
         return distance(answers, values[self.form.name], self.change.labels)
 
     def _of(self, algorithms: Sequence[Algorithm], prompts: Prompts) -> Mapping[str, Tensor]:
-        """What algorithms compute on some prompts; on those of the comparison that is known."""
-        return self.steps.known(algorithms, prompts) or run(algorithms, prompts)
+        """What algorithms compute on some prompts; on those of the comparison that is known. As a model, they are not
+        told that the noise has changed.
+        """
+        return self.steps.known(algorithms, prompts) or run(algorithms, replace(prompts, noise=self.steps.sample.noise))
 
     def _breakers(self, few: Change) -> list[Algorithm]:
         values = [self._of(self.steps.compared, prompts) for prompts in few.prompts]

@@ -106,7 +106,7 @@ class Steps:
         same = self._same(k).tolist()
         alike = [self.names.get(pair, pair) for j, pair in enumerate(self.pairs) if j == k or same[j]]
         own = self.names.get(self.pairs[k])
-        first = own or alike[0]
+        first = own or next((pair for pair in alike if pair[0] in self._forms), alike[0])
         return {pair: first for pair in alike if pair != first}
 
     def rivals(self, k: int) -> list[int]:

@@ -121,7 +121,7 @@ def _open(verdict: Verdict, held: Sequence[StageVerdict]) -> list[str]:
     sentences = []
     more = [found for found in held if found.misfit.incomplete]
     if more:
-        missed = [found.misfit.gain.value for found in more]
+        missed = [max(found.misfit.gain.value, 0.0) for found in more]
         share = f"{min(missed):.0%} to {max(missed):.0%}" if len(missed) > 1 else f"{missed[0]:.0%}"
         sentences.append(
             f"The match is incomplete: mixing known steps explains {share} of what the closest step misses of "

@@ -65,7 +65,8 @@ class Misfit:
     @property
     def incomplete(self) -> bool:
         """Something that is known adds to the step."""
-        return self.gain.low > 0 and self.gain.high > self.tolerated
+        systematic = self.systematic.low > NEGLIGIBLE and not self.tolerated
+        return systematic or (self.gain.low > 0 and self.gain.high > self.tolerated)
 
     @property
     def varies(self) -> bool:
