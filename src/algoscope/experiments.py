@@ -110,8 +110,8 @@ class Trial:
         return distance(answers, values[self.form.name], self.change.labels)
 
     def _of(self, algorithms: Sequence[Algorithm], prompts: Prompts) -> Mapping[str, Tensor]:
-        """What algorithms compute on some prompts; on those of the comparison that is known. As a model, they are not
-        told that the noise has changed.
+        """What algorithms compute on some prompts; on those of the comparison that is known. They are given the noise
+        of the task: a model does not see that it has changed.
         """
         return self.steps.known(algorithms, prompts) or run(algorithms, replace(prompts, noise=self.steps.sample.noise))
 
