@@ -10,6 +10,7 @@ from battery.tasks import SEARCHES, STREAMS, TASKS
 
 import algoscope as ag
 from algoscope import documents, registry, runs
+from algoscope.algorithms import BinarySearch
 from algoscope.controls import Control, Planted, controls_of
 from algoscope.controls.catalog import FAMILIES
 from algoscope.controls.scoring import Identify, outcome, summary
@@ -97,8 +98,17 @@ def test_a_look_up_that_is_nearly_always_right_is_saturated():
     """Interpolation search on a line needs fewer look-ups than there are."""
     task = UniformSearch(size=15, queries=4)
     binary, guess = (Planted(method, task).before_saturation() for method in task.algorithms())
-    assert list(binary.values()) == [True, True, True, False]
+    assert list(binary.values()) == [False, True, True, False]  # first it reads the middle, whatever is asked
     assert list(guess.values()) == [True, True, False, False]
+
+
+def test_a_look_up_that_is_nearly_the_same_for_every_query_shows_no_search():
+    """It is as near to the first step of binary search as that is to itself for another query."""
+    task = UniformSearch(size=15, queries=4)
+    verdict = ag.identify(Planted(BinarySearch(2), task, noise=0.2), task, prompts=150, fit_on=150)
+    first, second = verdict.stages
+    assert first.null
+    assert second.agreed == (("BinarySearch", 2),)
 
 
 def test_an_untrained_network_is_certain_of_no_step_but_its_own_prompt():

@@ -32,7 +32,7 @@ class StageVerdict:
     what experiments say, whose `excluded` algorithms are no candidates; `separated` are the methods that are left of
     those tied, on prompts that separate them; and `misfit` is what the closest step misses of
     the stage. `linearity` tells how linear its predictions are in the query (1: quite). A stage that is not
-    `informative` cannot tell algorithms apart, as a look-up that is nearly always right.
+    `informative` cannot tell algorithms apart, as a look-up that is nearly always right or the same for all queries.
     """
 
     stage: Stage
@@ -97,7 +97,7 @@ class StageVerdict:
     def words(self) -> str:
         """What it may be."""
         if not self.informative:
-            return "right too often to tell algorithms apart"
+            return "right too often, or too much the same, to tell algorithms apart"
         if self.null:
             return "none: no algorithm beats the null"
         names = dict.fromkeys(name for name, _ in self.agreed)

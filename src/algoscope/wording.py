@@ -102,7 +102,7 @@ def _empty(verdict: Verdict) -> str:
     if barred:
         words += f" At {_where(verdict, barred)} experiments exclude all that beat the null."
     if right:
-        words += f" At {_where(verdict, right)} too few answers are wrong to tell algorithms apart."
+        words += f" At {_where(verdict, right)} too few answers are wrong, or differ, to tell algorithms apart."
     return words.strip()
 
 

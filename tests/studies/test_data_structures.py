@@ -172,8 +172,10 @@ def test_what_two_searches_read_alike_is_called_by_neither():
 
     twice, prompts = [BinarySearch(4), Same(4)], LINE.sample(300, seed=3)
     verdict = identify(Planted(twice[0], LINE), LINE, twice, prompts, fit_on=50)
-    assert called(verdict, ["one", "other"]) is None
-    assert called(identify(Planted(twice[0], LINE), LINE, twice[:1], prompts, fit_on=50), ["one"]) == "one"
+    known = {name: each.trace(prompts) for name, each in zip(("one", "other"), twice, strict=True)}
+    assert called(verdict, known) is None
+    alone = identify(Planted(twice[0], LINE), LINE, twice[:1], prompts, fit_on=50)
+    assert called(alone, {"one": known["one"]}) == "one"
 
 
 def test_first_look_ups_are_in_the_middle_or_at_the_query():

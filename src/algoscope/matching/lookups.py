@@ -12,7 +12,9 @@ from torch import Tensor
 from algoscope.matching.measures import HALF, Agreement, shared_labels
 from algoscope.trace import Trace
 
-FEWEST_WRONG = 0.05  # of the reads of a look-up: with fewer it says nothing about the search
+FEWEST_WRONG = (
+    0.05  # of the reads of a look-up: with fewer it says nothing about the search; nor with fewer that differ
+)
 
 
 def distances(trace: Trace) -> Float[Tensor, "stages batch queries"]:
@@ -40,9 +42,18 @@ def of_points(trace: Trace) -> Trace:
 
 
 class WrongReads(Agreement):
-    """Share of equal reads among those by which a look-up has not found the nearest point."""
+    """Share of equal reads among those by which a look-up has not found the nearest point.
+
+    The null of a step is what it reads for another query of the same prompt: whoever reads nearly the same point for
+    every query, as the first step of binary search does, shows no search.
+    """
 
     name = "wrong reads"
+
+    def null(self, like: Trace) -> Trace:
+        if like.values.shape[2] < 2:
+            return super().null(like)
+        return replace(like, name="of another query", values=like.values.roll(1, 2), weights=None, converged=None)
 
     def bar(self, null: float) -> float:
         """A look-up is a search's where it reads the same point more often than not."""
@@ -68,7 +79,12 @@ class WrongReads(Agreement):
         return ~torch.cat([torch.zeros_like(read[:1]), read[:-1]]) & at
 
     def informative(self, trace: Trace, at: Bool[Tensor, "positions"]) -> Bool[Tensor, "stages"]:
-        return self.counted(trace, at)[..., at].double().mean((1, 2)) >= FEWEST_WRONG
+        reads = trace.values[..., at.to(trace.values.device)]
+        differ = (
+            (reads != reads.roll(1, 2)).double().mean((1, 2)).cpu() if reads.shape[2] > 1 else torch.ones(len(reads))
+        )
+        wrong = self.counted(trace, at)[..., at].double().mean((1, 2))
+        return (wrong >= FEWEST_WRONG) & (differ >= FEWEST_WRONG)
 
 
 class ReadsWhileSearching(WrongReads):

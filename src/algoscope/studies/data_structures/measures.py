@@ -10,6 +10,7 @@ from torch import Tensor
 from algoscope.contracts import Task
 from algoscope.instrument import identify
 from algoscope.matching import ReadsWhileSearching, found
+from algoscope.matching.measures import HALF
 from algoscope.models import Network
 from algoscope.models.index import IndexNetwork
 from algoscope.models.sketch import SketchNetwork
@@ -136,7 +137,7 @@ def agreement(verdict: Verdict, known: Mapping[str, Trace]) -> dict[str, Any]:
             rows.append({"search": name, "lookup": m + 1, **row, **mistakes})
         own[name] = described(shares[:, informative or [0]].mean(1, keepdim=True))[0]
     closest = max(own, key=lambda name: own[name]["value"])
-    return {"agreement": rows, "mean": own, "closest": closest, "called": called(verdict, list(known))}
+    return {"agreement": rows, "mean": own, "closest": closest, "called": called(verdict, known)}
 
 
 def _before_last(verdict: Verdict) -> range:
@@ -148,16 +149,21 @@ def _same_lookup(values: Float[Tensor, "sets lookups steps"]) -> Float[Tensor, "
     return values.diagonal(dim1=1, dim2=2)
 
 
-def called(verdict: Verdict, names: list[str]) -> str | None:
+def called(verdict: Verdict, known: Mapping[str, Trace]) -> str | None:
     """The search which every informative look-up before the last is, alone: its wrong reads are those of that search's
-    own look-up, more often than not.
+    own look-up, more often than not. One that reads the same point for every query, as binary search does first, cannot
+    be named, so there that is enough.
     """
-    stages = [(m + 1, verdict.stages[m]) for m in _before_last(verdict) if verdict.stages[m].informative]
-    if not stages or not all(len(stage.agreed) == 1 and stage.clear for _, stage in stages):
-        return None
-    algorithms = zip(names, verdict.algorithms, strict=True)
-    same = [name for name, algorithm in algorithms if all(step in stage.steps(algorithm) for step, stage in stages)]
-    return same[0] if len(same) == 1 else None
+    stages = [(m, verdict.stages[m]) for m in _before_last(verdict) if verdict.stages[m].informative]
+    matches, found = verdict.matches[verdict.measure], []
+    for (name, trace), algorithm in zip(known.items(), verdict.algorithms, strict=True):
+        fixed = (trace.values == trace.values[..., :1]).flatten(1).all(1).tolist()
+        named = [(m + 1, stage) for m, stage in stages if not fixed[m]]
+        alike = all(float(matches[algorithm].similarity[m, m]) > HALF for m, _ in stages if fixed[m])
+        alone = all(len(stage.agreed) == 1 and stage.clear for _, stage in named)
+        if named and alone and alike and all(step in stage.steps(algorithm) for step, stage in named):
+            found.append(name)
+    return found[0] if len(found) == 1 else None
 
 
 def landings(traces: Mapping[str, Trace], stored: Tensor) -> Table:
