@@ -96,6 +96,28 @@ def test_the_degree_heuristic_is_told_from_algorithms_by_what_is_outside(planted
     assert seen["redraw outside component (chance=0.2)"] == outcome
 
 
+WALKS = {"Hops": (known.Hops(11), 8), "Squaring": (known.Squaring(4), 4), "Tripling": (known.Tripling(3), 3)}
+
+
+@pytest.fixture(scope="module")
+def of_graphs() -> Instrument:
+    listed = [*(walk for walk, _ in WALKS.values()), known.Components()]
+    return Instrument(Connectivity(nodes=12, chance=0.14), listed, 150, 150, others=())
+
+
+@pytest.mark.parametrize("method", WALKS)
+def test_ways_to_walk_a_graph_are_told_apart_by_long_paths_and_by_their_steps(of_graphs, method):
+    """On the graphs of the task a reach of 7 is as good as any; and each step of squaring is one of hops as well."""
+    walk, layer = WALKS[method]
+    verdict = of_graphs.identify(Planted(walk, of_graphs.task, 0.05), weights=False)
+    assert next(each for each in verdict.methods if each in WALKS) == method
+    stage = next(found for found in verdict.stages if found.stage == f"layer {layer}")
+    assert stage.agreed == (("Components", 0),)
+    (left,) = stage.separated.values()
+    assert set(left) == {"Hops", method}
+    assert f"On long paths, {' and '.join(left)}" in verdict.text
+
+
 def test_prompts_that_separate_do():
     """On them Newton and gradient descent at the best rate differ more, by the cosine of their errors in numpy."""
 

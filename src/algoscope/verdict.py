@@ -292,8 +292,18 @@ class Verdict:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Those that some stage may be, most often first."""
-        return tuple(sorted(filter(self.count, self.known_methods), key=lambda each: -self.count(each)))
+        """Those that some stage may be, most often first. Steps of labels are often those of several methods:
+        the method comes first that needs the fewest steps: reaching 1, 2 and 4 nodes far is squaring, not 4 hops.
+        """
+        first = self._fewest_steps if self.task.labels else lambda _: 0
+        found = filter(self.count, self.known_methods)
+        return tuple(sorted(found, key=lambda each: (-self.count(each), first(each))))
+
+    def _fewest_steps(self, method: str) -> int:
+        """Over all stages that may be one of the method, by their numbers."""
+        steps = [[step for name, step in found.spellings if self.method_of(name) == method and isinstance(step, int)]
+                 for found in self.stages]  # fmt: skip
+        return sum(min(own) for own in steps if own)
 
     def named_at(self, found: StageVerdict) -> dict[str, list[Pair]]:
         """The steps that a stage may be, by method, the closest first; of equal steps, one of the commonest method."""

@@ -131,9 +131,11 @@ def _open(verdict: Verdict, held: Sequence[StageVerdict]) -> list[str]:
     if varied:
         sentences.append(f"Prompts differ in the step that they follow at {_where(verdict, varied)}.")
     apart: dict[tuple[str, tuple[str, ...]], list[StageVerdict]] = {}
-    for found in (each for each in held if not each.certain):
+    for found in held:
+        own = {verdict.method_of(name) for name, _ in found.agreed}
         for name, left in found.separated.items():
-            apart.setdefault((name, left), []).append(found)
+            if not (found.certain and own & set(left)):
+                apart.setdefault((name, left), []).append(found)
     for (name, left), own in apart.items():
         if len(left) <= MANY:
             verb = "is" if len(left) == 1 else "are"
