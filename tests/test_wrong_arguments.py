@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import algoscope as ag
+from algoscope.instrument import Instrument
 from algoscope.models import Transformer
 from algoscope.tasks import LinearRegression
 
@@ -128,3 +129,13 @@ def test_load_checks_its_arguments(tmp_path, arguments, words):
     run = ag.train(TASK, model, 4, seed=[0, 1], batch=2, out=tmp_path, device="cpu", curriculum=None)
     with pytest.raises(ValueError, match=words):
         ag.load(**({"path": run.path} | arguments))
+
+
+def test_a_decomposition_that_fails_is_one_clear_line():
+    class Singular(ag.Algorithm):
+        def trace(self, prompts: ag.Prompts) -> ag.Trace:
+            return ag.Trace("Singular", torch.linalg.inv(torch.zeros(2, 2))[None], (0,), prompts)
+
+    with pytest.raises(ValueError, match="linear algebra failed") as refusal:
+        Instrument(TASK, [Singular()], 31, 31, others=())
+    assert "\n" not in str(refusal.value)

@@ -7,11 +7,13 @@ else, and the step is only the closest.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from algoscope import arguments
@@ -23,7 +25,7 @@ from algoscope.matching.compare import Positions, confidence_between_0_and_1, po
 from algoscope.progress import Parts
 from algoscope.reading.probe import check_prompts, fit, fitting_prompts, ignored
 from algoscope.reading.readers import LinearProbe, reader_of
-from algoscope.reading.states import open_model
+from algoscope.reading.states import check_answers_unseen, open_model
 from algoscope.reading.wrapped import Wrapped
 from algoscope.steps import Pair, Steps
 from algoscope.trace import Prompts, Trace
@@ -36,6 +38,15 @@ MEASURES: dict[str, Measure] = {"number": ErrorSimilarity(), "chance": Agreement
 SHARES = {"algorithms": 0.4, "model": 0.4, "intervals": 0.2}  # of the time that each part takes, roughly
 
 
+@contextmanager
+def clear_failures() -> Iterator[None]:
+    """A decomposition that fails says so in one line."""
+    try:
+        yield
+    except torch.linalg.LinAlgError as problem:  # pyright: ignore[reportPrivateImportUsage]
+        raise ValueError(f"linear algebra failed on these prompts or states: {str(problem).splitlines()[0]}") from None
+
+
 class Instrument:
     """Prompts of a task, and on them every step of the algorithms: what any number of models is compared with.
 
@@ -45,6 +56,7 @@ class Instrument:
     by default whatever else applies to the task. `reader` and `measure` are the task's own, unless others are given.
     """
 
+    @clear_failures()
     def __init__(
         self,
         task: Task,
@@ -109,6 +121,7 @@ class Instrument:
         tokens = open_model(lambda tokens: {"prompt": tokens}, self.task)
         return LinearProbe().fit(tokens, self.fitting).trace(self.sample)
 
+    @clear_failures()
     def identify(
         self,
         model: nn.Module | Show | Wrapped,
@@ -188,10 +201,13 @@ class Instrument:
         bar: Parts,
     ) -> Evidence:
         states = open_model(model, self.task, stages, norm)
+        if not self.task.labels:  # of labels, no token shows which is right
+            check_answers_unseen(states, self.sample, self.at)
         reader = self.reader.chosen(states)
         if isinstance(reader, LinearProbe) and isinstance(self.setting.measure, ErrorSimilarity):
             done = bar.part("model", self.fitting.batch + self.sample.batch)
-            probe = fit(states, self.fitting, self.steps.position_weights * self.at, done)
+            seen = reader.seen(states, self.fitting)
+            probe = fit(seen, self.fitting, self.steps.position_weights * self.at, done)
             return ProbeEvidence(probe, self.steps, self.setting, confidence, weights and self._weighable(), done)
         reading = reader.fit(states, self.fitting)
         memory, steps = reading.memory(), self.steps

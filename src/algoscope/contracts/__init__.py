@@ -4,7 +4,7 @@ from algoscope.contracts.algorithm import Algorithm, Memory
 from algoscope.contracts.measure import Measure, Scale
 from algoscope.contracts.model import NO_EDITS, Edits, Model, Network, Place, TrainingNeeds
 from algoscope.contracts.symmetry import Answers, Change, Symmetry
-from algoscope.contracts.task import FirstOf, Reader, Reading, Show, States, Task
+from algoscope.contracts.task import FirstOf, Reader, Reading, Show, States, Task, View
 
 __all__ = [
     "NO_EDITS",
@@ -26,4 +26,5 @@ __all__ = [
     "Symmetry",
     "Task",
     "TrainingNeeds",
+    "View",
 ]

@@ -19,6 +19,7 @@ from algoscope.randomness import stream
 from algoscope.trace import Prompts, Trace
 
 Show = Callable[[Tensor], Mapping[str, Tensor]]  # tokens [batch, length, inputs] to states [batch, length, width]
+View = Callable[[dict[str, Tensor], Tensor], dict[str, Tensor]]  # see `States`
 
 
 class Task(ABC):
@@ -196,7 +197,8 @@ class States:
     """What the stages of a `model` hold at the tokens that answer.
 
     `norm` says how they are seen: "none" as they are, all alike; "each" after a LayerNorm without weights, all alike;
-    "last" as they are, but the last one after the model's own final norm, which is how Fu et al. read theirs.
+    "last" as they are, but the last one after the model's own final norm, which is how Fu et al. read theirs. A `view`
+    makes of all of them, and of x at the same positions, what is read instead.
     """
 
     task: Task
@@ -206,13 +208,15 @@ class States:
     device: torch.device
     dtype: torch.dtype
     norm: str = "none"
+    view: View | None = None
 
     @torch.no_grad()
     def of(self, prompts: Prompts, position: int | None = None) -> dict[str, Float[Tensor, "batch points width"]]:
         """The states in float64, on the CPU, at all positions or at one."""
         shown, tokens = self.shown(prompts), (prompts.batch, self.task.length)
         at = slice(None) if position is None else slice(position, position + 1)
-        return {stage: self._seen(stage, shown[stage], tokens)[:, at].cpu().double() for stage in self.stages}
+        seen = {stage: self._seen(stage, shown[stage], tokens)[:, at].cpu().double() for stage in self.stages}
+        return seen if self.view is None else self.view(seen, prompts.x[:, prompts.before :][:, at].cpu().double())
 
     @torch.no_grad()
     def shown(self, prompts: Prompts) -> Mapping[str, Tensor]:

@@ -13,6 +13,7 @@ from algoscope.models import Network
 from algoscope.reading.predict import predict
 from algoscope.reading.probe import FittedProbe, check_prompts, chunks, fit
 from algoscope.reading.states import open_model
+from algoscope.reading.views import increments, with_products
 from algoscope.trace import Prompts, Trace
 
 MODEL = "the model"
@@ -26,19 +27,29 @@ class LinearProbe(Reader):
     form. Where answers are labels it is binarized: 1 above one half, or the label with the largest prediction; and what
     a network says itself is a last stage, "answers".
 
+    Of `increments` it reads what each stage adds to the one before: a stream that keeps earlier steps holds them all.
+    Where states hold `weights` w instead of predictions x·w, it reads them together with their products with x.
+
     `width` is that of the states which it writes for planted models: a random rotation of the values and of distractors
     as large as the targets.
     """
 
     width: int = 32
+    increments: bool = False
+    weights: bool = False
 
     def applies(self, states: States) -> bool:
         return True
 
+    def seen(self, states: States, prompts: Prompts) -> States:
+        """The states as they are read; what that needs is fitted on prompts that no comparison sees."""
+        if self.increments:
+            states = replace(states, view=increments)
+        return replace(states, view=with_products(states, prompts)) if self.weights else states
+
     def fit(self, states: States, prompts: Prompts) -> Reading:
-        if not states.task.labels:
-            return fit(states, prompts)
-        return BinarizedProbe(states, fit(states, prompts))
+        probe = fit(self.seen(states, prompts), prompts)
+        return BinarizedProbe(probe.states, probe) if states.task.labels else probe
 
     def write(
         self,

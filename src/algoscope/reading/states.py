@@ -2,17 +2,22 @@
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor, nn
 
 from algoscope import arguments
 from algoscope.contracts import Show, States, Task
 from algoscope.models import Network
 from algoscope.reading.wrapped import Wrapped, wrap
+from algoscope.trace import Prompts
 
 NORMS = ("none", "each", "last")
+SEEN = 8  # prompts that are tried
+DIFFERENT = 1e-4  # of the largest state: a change that is no rounding
 
 
 def open_model(
@@ -35,6 +40,30 @@ def open_model(
     names = found.stages or _shown_by(found, task)
     show = functools.partial(_states, found, names)
     return States(task, found.model, show, names, found.device, found.dtype, norm)
+
+
+def check_answers_unseen(states: States, prompts: Prompts, at: Bool[Tensor, "positions"]) -> None:
+    """No state may depend on the target that it is asked for: it would be read as whatever knows the answer.
+
+    Targets from some position on are exchanged, at the last and in the middle of those that are compared. A function
+    may draw noise for each batch of tokens, so it is only asked where tokens themselves show the last target.
+    """
+    few = replace(prompts, x=prompts.x[:SEEN], y=prompts.y[:SEEN])
+    asked = at.nonzero()[:, 0].tolist()
+    for position in dict.fromkeys((asked[-1], asked[len(asked) // 2])):
+        y = few.y.clone()
+        y[:, position:] = few.y[:, position:].roll(1, 0)
+        other = replace(few, y=y)
+        tokens = (states.task.encode(each.x, each.y) for each in (few, other))
+        if torch.equal(*tokens) or not (isinstance(states.model, nn.Module) or position == few.positions - 1):
+            continue
+        before, after = (states.of(each, position) for each in (few, other))
+        for stage, state in before.items():
+            if float((state - after[stage]).abs().max()) > DIFFERENT * float(state.abs().max()):
+                raise ValueError(
+                    f"stage {stage!r} sees the target that it is asked for, that of position {position}: tokens must "
+                    "not show it, and where attention is full, positions must be the last one alone"
+                )
 
 
 def _with_norm(found: Wrapped, task: Task) -> States:
