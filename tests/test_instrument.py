@@ -12,7 +12,6 @@ from algoscope.algorithms import (
     ConjugateGradients,
     GradientDescent,
     Newton,
-    OnFeatures,
     OnlineGradientDescent,
     OrdinaryLeastSquares,
     Ridge,
@@ -29,15 +28,26 @@ NOISY = ag.tasks.LinearRegression(dim=5, examples=20, noise=0.5)
 
 
 @pytest.fixture(scope="module")
-def instrument() -> Instrument:
+def precise() -> Instrument:
+    """With prompts enough to tell Newton's third step from Halley's second."""
     return Instrument(TASK, prompts=800, fit_on=300)
+
+
+@pytest.fixture(scope="module")
+def instrument() -> Instrument:
+    return Instrument(TASK, prompts=400, fit_on=300)
+
+
+# Where it is not the whole list that is tested: what is not compared is still in the mixtures.
+FEW = [Newton(8), ConjugateGradients(5), GradientDescent(range(1, 60), rate="best"), OrdinaryLeastSquares()]
+NEAR = 13  # of the task's list, those of second order, conjugate gradients and gradient methods, which come first
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 @pytest.mark.parametrize("algorithm", [Newton([1, 3, 5]), ConjugateGradients([1, 2, 3]), OnlineGradientDescent()])
-def test_planted_steps_are_named(instrument, algorithm, noise):
+def test_planted_steps_are_named(precise, algorithm, noise):
     planted = Planted(algorithm, TASK, noise, seed=3)
-    verdict = instrument.identify(planted, weights=False)
+    verdict = precise.identify(planted, weights=False)
     truth = [((algorithm.name, step),) for step in planted.stages.values()]
     assert [found.agreed for found in verdict.stages] == truth
     assert verdict.named == (algorithm.name,)
@@ -47,7 +57,7 @@ def test_planted_steps_are_named(instrument, algorithm, noise):
 
 def test_the_shift_of_a_probe_is_not_taken_for_an_algorithm():
     """An exact step misses only the error of the probe itself: of a mixture, no part of that is to be had."""
-    verdict = Instrument(TASK, prompts=600, fit_on=600, seed=1000).identify(
+    verdict = Instrument(TASK, FEW, prompts=600, fit_on=600, seed=1000).identify(
         Planted(Newton([1, 2, 3, 4]), TASK, seed=1000), weights=False
     )
     assert all(found.misfit.gain.high < 0.01 for found in verdict.stages)
@@ -64,11 +74,11 @@ def test_the_rate_of_a_planted_model_is_found(instrument):
 
 def test_the_same_step_of_several_methods_has_one_name(instrument):
     """The first steps of three methods are the same function up to its scale, and a converged method is its limit."""
-    first = instrument.identify(Planted(GradientDescent([1], rate="best"), TASK)).stages[0]
+    first = instrument.identify(Planted(GradientDescent([1], rate="best"), TASK), weights=False).stages[0]
     assert {("GradientDescent(rate=best)", 1), ("Chebyshev", 1), ("GradientDescentPlusPlus", 1)} <= set(first.spellings)
     assert len(first.agreed) == 1
     assert first.certain
-    last = instrument.identify(Planted(ConjugateGradients([5]), TASK)).stages[0]
+    last = instrument.identify(Planted(ConjugateGradients([5]), TASK), weights=False).stages[0]
     assert last.agreed == (("OrdinaryLeastSquares", 0),)
 
 
@@ -76,7 +86,7 @@ def test_the_same_step_of_several_methods_has_one_name(instrument):
 def test_what_is_not_on_the_list_is_not_claimed(algorithm):
     """The closest of the others is found, and said to be only that."""
     others = [other for other in TASK.algorithms() if type(other) is not type(algorithm)]
-    instrument = Instrument(TASK, others, prompts=300, fit_on=300, others=others)
+    instrument = Instrument(TASK, others[:NEAR], prompts=300, fit_on=300, others=others)
     verdict = instrument.identify(Planted(algorithm, TASK, 0.1), weights=False)
     assert all(found.candidates for found in verdict.stages)
     assert not any(found.certain or found.misfit.noise for found in verdict.stages)
@@ -130,12 +140,13 @@ def test_gains_that_depend_on_the_position_do_not_change_the_step(instrument, gr
     assert scaled.stages[0].agreed == (("Newton", 3),)
 
 
-def test_least_squares_on_noisy_labels_is_found():
-    """Its predictions have no finite variance where there are as many examples as dimensions."""
-    task = LinearRegression(dim=5, examples=20, noise=0.5)
+def test_closed_forms_are_found_on_noisy_labels():
+    """The predictions of least squares have no finite variance where there are as many examples as dimensions."""
+    instrument = Instrument(NOISY, prompts=800, fit_on=300)
     for algorithm in (OrdinaryLeastSquares(), Ridge()):
-        found = Instrument(task, prompts=400, fit_on=400).identify(Planted(algorithm, task), weights=False).stages[0]
+        found = instrument.identify(Planted(algorithm, NOISY), weights=False).stages[0]
         assert found.agreed == ((algorithm.name, 0),)
+    assert found.certain  # of ridge regression
 
 
 @pytest.mark.parametrize(
@@ -176,56 +187,10 @@ def test_tasks_of_all_kinds_are_taken(task):
     assert verdict.record()["text"]
 
 
-CHAINS = ag.tasks.ChainOfThought(dim=4, examples=15, depth=2)
-
-
-def chains(steps, rate=0.012):
-    return OnFeatures(GradientDescent(steps, rate=rate), CHAINS)
-
-
-def holding(algorithm, noise):
-    """A function to states that are a mixed and shifted step, with noise."""
-
-    def show(tokens: torch.Tensor) -> dict[str, torch.Tensor]:
-        whole = torch.nn.functional.pad(tokens, (0, 0, 0, 1)).unflatten(1, (16, 3))
-        values = algorithm.trace(ag.Prompts(whole[:, :, :2].flatten(1, 2), whole[:, :, 1:].flatten(1, 2))).values
-        generator = torch.Generator().manual_seed(int(tokens.abs().sum() * 1e6))
-        mixing = torch.randn(4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-        states = torch.ones(len(values), *tokens.shape, dtype=torch.float64)
-        noises = torch.randn(values.shape, generator=generator, dtype=torch.float64)
-        states[:, :, list(CHAINS.answers)] = (values + noise * noises) @ mixing + 3
-        return {f"layer {k + 1}": state for k, state in enumerate(states)}
-
-    return show
-
-
-@pytest.fixture(scope="module")
-def of_chains() -> Instrument:
-    others = [OnFeatures(known, CHAINS) for known in (ConjugateGradients(3), ag.algorithms.OrdinaryLeastSquares())]
-    return Instrument(CHAINS, [chains(10), *others], 300, 300, others=())
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_steps_of_several_coordinates_with_a_mean_are_named_and_are_all_there_is(of_chains, noise):
-    """A probe mixes and shifts them, which no other step explains."""
-    verdict = of_chains.identify(holding(chains([1, 2, 3]), noise))
-    assert [found.agreed for found in verdict.stages] == [((chains(10).name, step),) for step in (1, 2, 3)]
-    assert all(found.certain for found in verdict.stages)
-    if not noise:
-        assert all(found.candidates[0].similarity > 1 - 1e-9 for found in verdict.stages)
-
-
-def test_other_steps_of_several_coordinates_and_constants_are_not_claimed(of_chains):
-    verdict = of_chains.identify(holding(chains([2, 3, 4], rate=0.006), 0.0))
-    assert not any(found.misfit.noise for found in verdict.stages)
-    constant = of_chains.identify(holding(chains([0]), 0.0))
-    noise = of_chains.identify(holding(chains([0]), 1.0))
-    assert all(found.null for found in (*constant.stages, *noise.stages))
-
-
 @pytest.mark.parametrize("view", ["t<dim", "t>=dim", 7])
 def test_views_by_position(view):
-    verdict = Instrument(TASK, prompts=300, fit_on=300, positions=view).identify(Planted(Newton([3]), TASK, 0.1))
+    instrument = Instrument(TASK, FEW, prompts=300, fit_on=300, positions=view)
+    verdict = instrument.identify(Planted(Newton([3]), TASK, 0.1))
     assert ("Newton", 3) in verdict.stages[0].agreed
 
 
@@ -240,12 +205,6 @@ def test_every_stage_that_holds_something_is_in_the_words(instrument):
     assert "Layer 1 computes ConjugateGradients, step 1." in text
     assert "Layers 2–5 compute Newton" in text
     assert "The steps are 3, 4, 5, 6." in text
-
-
-def test_ridge_is_named():
-    verdict = Instrument(NOISY, prompts=800, fit_on=300).identify(Planted(Ridge(), NOISY), weights=False)
-    assert verdict.stages[0].agreed == (("Ridge", 0),)
-    assert verdict.stages[0].certain
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -296,7 +255,7 @@ def test_a_model_of_ones_own_is_identified_through_the_public_interface():
                 state = stage(state.clone())
             return state
 
-    verdict = ag.identify(Own(), TASK, stages=["first", "second"], prompts=200, fit_on=200)
+    verdict = ag.identify(Own(), TASK, FEW, stages=["first", "second"], prompts=200, fit_on=200)
     assert [found.agreed for found in verdict.stages] == [(("Newton", 3),), (("Newton", 6),)]
 
 
@@ -313,8 +272,8 @@ def test_the_gpt2_of_huggingface_is_identified_through_the_public_interface():
         def forward(self, tokens: torch.Tensor) -> torch.Tensor:
             return self.gpt2(inputs_embeds=self.read_in(tokens)).last_hidden_state
 
-    theirs = ag.identify(Theirs().eval(), TASK, stages=["gpt2.h.0", "gpt2.h.1"], prompts=60, fit_on=60)
-    same = ag.identify(ours, TASK, stages=["layer 1", "layer 2"], prompts=60, fit_on=60)
+    theirs = ag.identify(Theirs().eval(), TASK, FEW, stages=["gpt2.h.0", "gpt2.h.1"], prompts=60, fit_on=60)
+    same = ag.identify(ours, TASK, FEW, stages=["layer 1", "layer 2"], prompts=60, fit_on=60)
     torch.testing.assert_close(theirs.trace.values, same.trace.values, rtol=1e-3, atol=1e-4)
     assert theirs.text == same.text
 

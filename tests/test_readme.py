@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from algoscope.cli import main
 from algoscope.studies import CATALOG
 from algoscope.studies.study import read
 
@@ -39,15 +40,27 @@ my_model, task = Own(), ag.tasks.LinearRegression(dim=3, examples=6)
 """
 
 
+def in_a_process(code: str) -> None:
+    """As a user runs a script."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    print(done.stdout)
+
+
 @pytest.mark.parametrize("block", [*blocks("python"), blocks("python", (ROOT / "docs/own-model.md").read_text())[-1]])
-def test_python_examples_run(block, tmp_path):
+@pytest.mark.usefixtures("as_users_run_it")
+def test_python_examples_run(block, tmp_path, monkeypatch, capsys):
+    """Those that train or identify run in this process: to load torch in another takes seconds each time."""
+    monkeypatch.chdir(tmp_path)
     for large, small in SMALLER.items():
         block = block.replace(large, small)
     code = OWN + block if "my_model" in block else block
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    if re.search(r"ag\.(train|identify)\(", code):
+        exec(code, {"__name__": "__main__"})
+    else:
+        in_a_process(code)
     promised = re.findall(r"print\(.*?\)\s+# (.*)", block)
-    shown = [line for line in done.stdout.splitlines() if line]
+    shown = [line for line in capsys.readouterr().out.splitlines() if line]
     assert shown == promised if len(promised) == block.count("print(") else shown
     assert (tmp_path / "mine.html").exists() or "mine.html" not in block
 
@@ -67,18 +80,18 @@ SMOKE = {
 }
 
 
-def test_the_commands_run_one_after_the_other(tmp_path):
+@pytest.mark.usefixtures("as_users_run_it")
+def test_the_commands_run_one_after_the_other(tmp_path, monkeypatch, capsys):
     """As they are written, but shortened: of an option given twice, the later one counts."""
+    monkeypatch.chdir(tmp_path)
     assert {command.split()[0] for command in COMMANDS} >= {"train", "identify", "report", "studies", "study", "bench"}
     for command in COMMANDS:
         if "…" in command:
             (folder,) = (tmp_path / "runs").iterdir()
             command = re.sub(r"runs/\S*…", str(folder), command)
         words = command.split()
-        program = [str(Path(sys.executable).with_name("algoscope")), *words, *SMOKE.get(words[0], [])]
-        done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout
+        main([*words, *SMOKE.get(words[0], [])])  # where a command fails, it ends in a SystemExit
+        assert capsys.readouterr().out
 
 
 def test_files_that_it_links_to_exist():

@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from algoscope import files, runs, stopping
+from algoscope.cli import main
 
 ALGOSCOPE = str(Path(sys.executable).with_name("algoscope"))
 LONG = ["train", "linear-regression", "--dim", "2", "--examples", "3", "--layers", "1", "--heads", "1", "--width", "8"]
@@ -22,6 +24,19 @@ try:
     time.sleep(60)
 except BaseException:  # as some modules do
     pass
+"""
+STUDY = """
+from algoscope.models import Transformer
+from algoscope.studies import Entry
+from algoscope.studies.study import Section, Study, Training
+from algoscope.tasks import LinearRegression
+from algoscope.training import Settings
+
+ENTRY = Entry("long-study", __name__, "Long", "nobody", ("1 h", "1 h", "1 h"))
+LONG = Settings(steps=1_000_000, log_every=10, checkpoint_every=1_000_000, batch=4)
+TRAININGS = [Training(f"{dim} inputs", LinearRegression(dim, 3), Transformer(1, 1, 8), LONG) for dim in (1, 2)]
+RUNS = {scale: TRAININGS for scale in ("smoke", "laptop", "paper")}
+STUDY = Study("long-study", 1, "It trains.", RUNS, [], lambda numbers: {}, Section("Numbers", "None."))
 """
 
 
@@ -41,8 +56,9 @@ def started(*arguments: str, cwd: Path, **environment: str) -> subprocess.Popen[
 def wait_for(condition, process: subprocess.Popen[str], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
+        if process.poll() is not None or time.monotonic() > end:
+            process.kill()  # it would train for hours
+            pytest.fail(f"it has ended, or never begins: {process.communicate()}")
         time.sleep(0.02)
 
 
@@ -52,19 +68,49 @@ def has_records(*folders: Path) -> bool:
     return bool(metrics) and all(file.exists() and file.read_text().count("\n") > 1 for file in metrics)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_training_that_is_stopped_saves_and_says_so(tmp_path, number):
-    process = started(*LONG, cwd=tmp_path)
-    wait_for(lambda: has_records(*(tmp_path / "runs").glob("*")), process)
-    process.send_signal(number)
-    time.sleep(0.05)
-    process.send_signal(number)  # the same request, sent twice: a checkpoint is not given up for it
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 128 + number
+def has_saved(folder: Path, said: str) -> None:
+    """That a training which was stopped said that it is saved, and is."""
     assert "is saved" in said
     assert "Traceback" not in said
-    (path,) = (tmp_path / "runs").iterdir()
+    (path,) = (folder / "runs").iterdir()
     assert int(files.read_tensors(runs.Folder(path).state)[0]["step"]) > 0
+
+
+def test_a_training_that_is_stopped_saves_and_says_so(tmp_path):
+    process = started(*LONG, cwd=tmp_path)
+    wait_for(lambda: has_records(*(tmp_path / "runs").glob("*")), process)
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)  # the same request, sent twice: a checkpoint is not given up for it
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    has_saved(tmp_path, said)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_so_it_is_with_other_signals(tmp_path, monkeypatch, capfd, number):
+    """In this process, which has loaded torch: a signal is sent to it as to the one above."""
+    monkeypatch.chdir(tmp_path)
+
+    def send() -> None:
+        end = time.monotonic() + 60
+        while not has_records(*(tmp_path / "runs").glob("*")) and time.monotonic() < end:
+            time.sleep(0.02)
+        for _ in range(2):
+            os.kill(os.getpid(), number)
+            time.sleep(0.05)
+
+    before = signal.signal(number, lambda *_: None)  # for a signal that comes when the command has ended
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        with pytest.raises(SystemExit) as end:
+            main(LONG)
+    finally:
+        sender.join()
+        signal.signal(number, before)
+    assert end.value.code == 128 + number
+    has_saved(tmp_path, capfd.readouterr().err)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -98,11 +144,12 @@ cli.main(["train", "linear-regression", "--steps", "5"])
 
 
 def study_with_workers(tmp_path: Path) -> tuple[subprocess.Popen[str], Path]:
-    """Two runs of a study that take minutes, each in a process of its own, both in training."""
-    names = ["transformer", "ill-conditioned"]
-    options = ["--at-once", "2", "--device", "cpu", "--only", *names, "--out", str(tmp_path / "studies")]
-    process = started("study", "higher-order-icl", *options, cwd=tmp_path, OMP_NUM_THREADS="1")
-    place = tmp_path / "studies" / "higher-order-icl" / "laptop" / "runs"
+    """Two runs of a study that take hours, each in a process of its own, both in training."""
+    (tmp_path / "long_study.py").write_text(STUDY)
+    options = ["--scale", "smoke", "--at-once", "2", "--device", "cpu", "--out", str(tmp_path / "studies")]
+    plugin = ["--plugin", str(tmp_path / "long_study.py")]
+    process = started("study", "long-study", *options, *plugin, cwd=tmp_path, OMP_NUM_THREADS="1")
+    place = tmp_path / "studies" / "long-study" / "smoke" / "runs"
     wait_for(lambda: place.exists() and len(list(place.iterdir())) == 2 and has_records(*place.iterdir()), process)
     return process, place
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from algoscope import arguments
 from algoscope.algorithms.least_squares import LeastSquares, keeps_as_moments, prefixes
-from algoscope.algorithms.powers import power_of_one_minus
+from algoscope.algorithms.powers import powers_of_one_minus
 from algoscope.contracts import Algorithm, Symmetry
 from algoscope.randomness import stream
 from algoscope.symmetries import AddTargets, ExchangeSpectrum, RotateInputs, ScaleInputs
@@ -79,7 +79,7 @@ class GradientDescent(Algorithm):
         problem = LeastSquares.of(prompts, self.ridge)
         rate = chosen_rate(self.rate, problem)
         start, stages = self._start(problem), arguments.steps_to_keep(self.steps)
-        iterates = (problem.at(power_of_one_minus(rate * problem.eigenvalues, k), start) for k in stages)
+        iterates = (problem.at(factor, start) for factor in powers_of_one_minus(rate * problem.eigenvalues, stages))
         return problem.trace(self.name, stages, iterates, divergence(rate, problem))
 
     def _start(self, problem: LeastSquares) -> Tensor | None:
@@ -136,7 +136,7 @@ class PreconditionedGradientDescent(Algorithm):
         problem = LeastSquares.preconditioned(prompts, self._root(prompts))
         rate = best_rate(problem) if self.rate == "best" else self.rate
         stages = arguments.steps_to_keep(self.steps)
-        iterates = (problem.at(power_of_one_minus(rate * problem.eigenvalues, k)) for k in stages)
+        iterates = map(problem.at, powers_of_one_minus(rate * problem.eigenvalues, stages))
         return problem.trace(self.name, stages, iterates, divergence(rate, problem))
 
     def _root(self, prompts: Prompts) -> Float[Tensor, "*positions dim dim"]:

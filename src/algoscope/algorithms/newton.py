@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algoscope import arguments
 from algoscope.algorithms.least_squares import LeastSquares, keeps_as_moments
-from algoscope.algorithms.powers import power_of_one_minus
+from algoscope.algorithms.powers import powers_of_one_minus
 from algoscope.contracts import Algorithm, Symmetry
 from algoscope.symmetries import AddTargets, ExchangeSpectrum, RotateInputs, ScaleInputs
 from algoscope.trace import Prompts, Trace
@@ -52,7 +52,7 @@ class Newton(Algorithm):
         first = self.scale(problem) * problem.eigenvalues**2
         share = float((first.amax(-1) >= 2 - 1e-12).double().mean())
         note = f"cannot converge on {share:.1%} of the prefixes: αλ_max² is at least 2 there" if share else ""
-        iterates = (problem.at(power_of_one_minus(first, self.order**k)) for k in stages)
+        iterates = map(problem.at, powers_of_one_minus(first, (self.order**k for k in stages)))
         return problem.trace(self.name, stages, iterates, note)
 
     def scale(self, problem: LeastSquares) -> Float[Tensor, "batch positions 1"] | float:

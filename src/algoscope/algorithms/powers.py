@@ -1,18 +1,25 @@
 """Powers and Chebyshev polynomials, accurate where the textbook expression is not."""
 
+from collections.abc import Iterable, Iterator
+
 import torch
 from torch import Tensor
 
 
-def power_of_one_minus(value: Tensor, exponent: int) -> Tensor:
-    """(1 − a)^n for a >= 0, to full relative accuracy in a also when a is tiny and n is huge (Newton: n = 2^k)."""
+def powers_of_one_minus(value: Tensor, exponents: Iterable[int]) -> Iterator[Tensor]:
+    """(1 − a)^n for a >= 0 and each n, to full relative accuracy in a also when a is tiny and n is huge (Newton: 2^k).
+
+    All that does not depend on n is done once: methods keep many steps.
+    """
     value = torch.where(
         (value - 2).abs() < 1e-12, 2.0, value
     )  # |1 − a| is 1 there but for rounding, which n would blow up
     logarithm = torch.where(value < 1, torch.log1p(-value.clamp(max=1)), torch.log((value - 1).clamp(min=0)))
-    size = float(min(exponent, 10**300))
-    magnitude = torch.exp(torch.where(logarithm == 0, 0.0, size * logarithm)) if exponent else torch.ones_like(value)
-    return torch.where(value > 1, -magnitude, magnitude) if exponent % 2 else magnitude
+    constant, negative = logarithm == 0, value > 1
+    for exponent in exponents:
+        size = float(min(exponent, 10**300))
+        magnitude = torch.exp(torch.where(constant, 0.0, size * logarithm)) if exponent else torch.ones_like(value)
+        yield torch.where(negative, -magnitude, magnitude) if exponent % 2 else magnitude
 
 
 def chebyshev_first(degree: int, z: Tensor) -> Tensor:
