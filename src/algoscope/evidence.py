@@ -9,7 +9,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float
@@ -218,7 +217,7 @@ class ProbeEvidence(Evidence):
         self, probe: FittedProbe, steps: Steps, setting: Setting, confidence: float, weights: bool, done: Done = ignored
     ) -> None:
         self.setting, self.steps, self.probe = setting, steps, probe
-        self.weights = steps.position_weights * setting.at
+        self.weights = steps.weights
         self.read = self.probe.read(setting.sample, done)
         self.kept, self.block = steps.kept, blocks(len(steps.kept))
         self.calibrated = Calibration(self.read[:, : len(self.kept)], self.kept, self.block, self.weights)
@@ -236,12 +235,12 @@ class ProbeEvidence(Evidence):
         return int((self.weights > 0).sum()) if targets == 1 else targets * (targets + 1)
 
     def stage_rows(self, stage: int) -> Float[Tensor, "batch rows"]:
-        return self._weighted(self.read[stage, : len(self.kept), :, None])[..., 0]
+        return self.steps.rows(self.read[stage, : len(self.kept), :, None])[..., 0]
 
     def step_rows(self, stage: int, columns: Sequence[int]) -> Float[Tensor, "batch rows columns"]:
         own, places = self.kept[:, :, list(columns)], list(columns)
         parts = [self.calibrated(stage, own[self.block == k], k, places) for k in range(BLOCKS)]
-        return self._weighted(torch.cat(parts))
+        return self.steps.rows(torch.cat(parts))
 
     def answers(self, prompts: Prompts) -> Float[Tensor, "stages batch points *target"]:
         own = first(self.setting.sample, prompts.batch)
@@ -256,35 +255,10 @@ class ProbeEvidence(Evidence):
         return ProbeEvidence(self.probe, steps, setting, confidence, weights=False)
 
     def mixture(self, stage: int) -> Mixture:
-        """Of one target, factors change no mixture, so that one serves all stages."""
-        return self._of_one_target if self.read.shape[-1] == 1 else self._mixture_of(stage)
-
-    def _weighted(self, values: Columns) -> Float[Tensor, "batch rows columns"]:
-        """At the positions that are compared, by the root of their weights, all of a prompt in one column."""
-        at = self.weights > 0
-        return (values[:, at] * self.weights[at].sqrt()[:, None, None]).movedim(2, 3).flatten(1, 2)
-
-    @cached_property
-    def _of_one_target(self) -> Mixture:
-        features = list(self._features(None))
-        return Mixture(lambda: iter(features), self.block)
-
-    def _mixture_of(self, stage: int) -> Mixture:
-        return Mixture(lambda: self._features(stage), self.block)
-
-    def _features(self, stage: int | None) -> Iterator[tuple[slice, Float[Tensor, "part rows features"]]]:
-        """All steps, and what spans the rest, at each position by itself."""
-        mixed, at = self.steps.mixed, self.weights > 0
-        alone = torch.eye(int(at.sum()), dtype=torch.float64)
-        for start in range(0, len(self.kept), CHUNK):
-            part = slice(start, min(start + CHUNK, len(self.kept)))
-            own = self.kept[part] if stage is None else self._brought(stage, part)
-            rows = self._weighted(own[:, :, :mixed])
-            span = self.kept[part, at, mixed:] * self.weights[at].sqrt()[:, None, None]
-            if span.shape[2]:
-                apart = torch.einsum("btcm,tp->btmpc", span, alone).flatten(3).flatten(1, 2)
-                rows = torch.cat([rows, apart], -1)
-            yield part, rows
+        """Of one target, factors change no mixture, so that one serves all stages, and all models."""
+        if self.read.shape[-1] == 1:
+            return self.steps.mixture
+        return Mixture(lambda: self.steps.features(lambda part: self._brought(stage, part)), self.block)
 
     def _brought(self, stage: int, part: slice) -> Columns:
         """Steps of several targets, each calibrated as if it were alone: a mixture may do no more to it than that."""

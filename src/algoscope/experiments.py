@@ -93,7 +93,7 @@ class Trial:
     def defect(self, answers: Sequence[Tensor], k: int) -> Float[Tensor, "batch rows"]:
         """Of stage or step k, by prompt; where the law is about all positions, as they are weighed."""
         found = self.change.defect(answers)[k]
-        weights = self.steps.position_weights * self.steps.at
+        weights = self.steps.weights
         if found.ndim > 1 and found.shape[1] == len(weights) > 1:
             found = found * weights.sqrt().reshape(-1, *[1] * (found.ndim - 2))
         return found.reshape(len(found), -1)

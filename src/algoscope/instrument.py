@@ -207,7 +207,7 @@ class Instrument:
         if isinstance(reader, LinearProbe) and isinstance(self.setting.measure, ErrorSimilarity):
             done = bar.part("model", self.fitting.batch + self.sample.batch)
             seen = reader.seen(states, self.fitting)
-            probe = fit(seen, self.fitting, self.steps.position_weights * self.at, done)
+            probe = fit(seen, self.fitting, self.steps.weights, done)
             return ProbeEvidence(probe, self.steps, self.setting, confidence, weights and self._weighable(), done)
         reading = reader.fit(states, self.fitting)
         memory, steps = reading.memory(), self.steps

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from algoscope.algorithms.least_squares import without_weights
 from algoscope.contracts import Algorithm, Task
+from algoscope.matching.calibration import blocks
+from algoscope.matching.mixtures import Mixture
 from algoscope.reading.probe import CHUNK, chunks
 from algoscope.trace import Prompts, Stage, Trace
 
@@ -95,6 +97,39 @@ class Steps:
             return torch.ones(self.sample.positions, dtype=torch.float64)
         squares = self.kept[:, :, forms].square().mean((0, 3)).amax(-1) / self.sample.normalizer()
         return (EXPECTED / squares.clamp(min=EXPECTED)).square()
+
+    @cached_property
+    def weights(self) -> Float[Tensor, "positions"]:
+        """The same, and zero where nothing is compared."""
+        return self.position_weights * self.at
+
+    def rows(self, values: Columns) -> Float[Tensor, "batch rows columns"]:
+        """At the positions that are compared, by the root of their weights, all of a prompt in one column."""
+        at = self.weights > 0
+        return (values[:, at] * self.weights[at].sqrt()[:, None, None]).movedim(2, 3).flatten(1, 2)
+
+    def features(
+        self, brought: Callable[[slice], Columns]
+    ) -> Iterator[tuple[slice, Float[Tensor, "part rows features"]]]:
+        """What mixtures are made of: all steps as they are `brought` to a stage, and what spans the rest, at each
+        position by itself.
+        """
+        at = self.weights > 0
+        alone = torch.eye(int(at.sum()), dtype=torch.float64)
+        for start in range(0, len(self.kept), CHUNK):
+            part = slice(start, min(start + CHUNK, len(self.kept)))
+            rows = self.rows(brought(part)[:, :, : self.mixed])
+            span = self.kept[part, at, self.mixed :] * self.weights[at].sqrt()[:, None, None]
+            if span.shape[2]:
+                apart = torch.einsum("btcm,tp->btmpc", span, alone).flatten(3).flatten(1, 2)
+                rows = torch.cat([rows, apart], -1)
+            yield part, rows
+
+    @cached_property
+    def mixture(self) -> Mixture:
+        """Of the steps as they are."""
+        features = list(self.features(lambda part: self.kept[part]))
+        return Mixture(lambda: iter(features), blocks(len(self.kept)))
 
     def same_as(self, k: int) -> dict[Pair, Pair]:
         """Steps that are the same as step k, and which of them names all: that of the list which comes first.
