@@ -40,7 +40,7 @@ def test_what_is_not_a_number_is_as_bad_as_any():
 
 @pytest.mark.parametrize(
     ("name", "prompts"),
-    [("Newton, looped", 1000), ("gradient descent", 1000), ("AR series", 400), ("chain of thought", 300)],
+    [("Newton, looped", 1000), ("gradient descent", 1000), ("AR series", 250), ("chain of thought", 200)],
 )
 def test_the_instrument_names_what_was_planted(name, prompts):
     found = judged_by_the_instrument(CONTROLS[name], prompts, prompts)

@@ -14,7 +14,7 @@ from pathlib import Path
 import filelock
 import pytest
 import torch
-from browsing import opened
+from browsing import REDRAWN, opened
 
 from algoscope import files, runs
 from algoscope.models import Index
@@ -26,7 +26,6 @@ from algoscope.training import Settings
 
 RESULTS = Path(__file__).parents[2] / "results"
 NUMBERLESS = ("law-", "speeds-up-")  # claims about a law, which may be another that has no such number
-REDRAWN = "([chart, before]) => document.querySelector(chart).innerHTML != before"  # or it takes half a minute
 KEYS = {
     "id",
     "sentence",
