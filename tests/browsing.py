@@ -6,6 +6,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# To wait for: a chart is not what it was. A page that never draws it anew fails after half a minute.
+REDRAWN = "([chart, before]) => document.querySelector(chart).innerHTML != before"
 
 
 def opened(browser: Browser, file: Path, width: int, scheme: str) -> tuple[Page, list[str]]:

@@ -172,7 +172,8 @@ def test_importing_the_command_line_does_not_import_torch():
 def test_using_it_does_not_load_the_compiler():
     """That would double the time in which every command begins."""
     rooms = "algorithms, constructions, instrument, matching, models, reading, tasks, training"
-    code = f"import sys; from algoscope import {rooms}; sys.exit('torch._dynamo' in sys.modules)"
+    checked = "training.plan.outline(models.Transformer(1, 1, 8), tasks.LinearRegression(2, 3))"  # before it is trained
+    code = f"import sys; from algoscope import {rooms}; {checked}; sys.exit('torch._dynamo' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -85,13 +85,13 @@ def planted(trace: Trace, steps: list[int], noise: float, seed: int) -> Trace:
 )
 def test_a_planted_step_is_in_the_tie_set_and_the_tie_set_is_small(method, steps, noise):
     found, sizes = dict.fromkeys(steps, 0), {step: [] for step in steps}
-    for trial in range(100):
+    for trial in range(60):
         trace = method.trace(TASK.sample(256, seed=1000 + trial))
         match = compare(planted(trace, steps, noise, trial), trace, resamples=300)
         for step, ties in zip(steps, match.ties, strict=True):
             found[step] += step in ties
             sizes[step].append(len(ties))
-    assert min(found.values()) >= 95
+    assert min(found.values()) >= 57
     assert max(np.median(size) for size in sizes.values()) <= 3
 
 
@@ -134,12 +134,13 @@ def test_a_random_trace_matches_nothing():
         stacked = Trace(
             "random", torch.cat(list(values.values())), tuple(values), prompts, weights.expand(3, -1, -1, -1)
         )
+        alone = stacked.select(["random weights"])  # all have the same weights
         for method in METHODS:
             known = method.trace(prompts)
             match = compare(stacked, known, measure="errors", resamples=200)
             for kind, said in zip(values, match.none, strict=True):
                 none[method.name, kind] += said
-            none[method.name, "by weights"] += compare(stacked, known, measure="weights", resamples=200).none[0]
+            none[method.name, "by weights"] += compare(alone, known, measure="weights", resamples=200).none[0]
     assert min(none.values()) >= 95, none
 
 

@@ -1,5 +1,6 @@
 """Rate laws and candidates, on pairs of algorithms whose relation is known."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -88,15 +89,25 @@ def test_a_growth_that_is_neither_is_not_called_either():
 SLOWING = (1, 10, 50, 150, 600, 2000, 4000, 6000)  # ten, five, three, four, three times as many, then 2 and 1.5
 
 
+@functools.cache
+def drawn(seed):
+    """The same prompts for all, whose decomposition is found once."""
+    return LinearRegression().sample(200, seed=seed)
+
+
+@functools.cache
+def traced(prompts, steps):
+    return GradientDescent(steps).trace(prompts)
+
+
 def descent(steps, last, noise=0.05, seed=0):
     """A model whose layers hold these steps of gradient descent, with noise, against a list to a power of 2."""
-    task = LinearRegression()
-    prompts = task.sample(200, seed=seed)
+    task, prompts = LinearRegression(), drawn(seed)
     listed = (*range(1, 9), 10, 12, 16, 20, 24, 32, 48, 64, 96, *(2**k for k in range(7, last + 1)))
     values = GradientDescent(steps).trace(prompts).values
     disturbance = torch.randn(values.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     model = Trace("model", values + noise * task.power**0.5 * disturbance, tuple(range(len(steps))), prompts)
-    return compare(model, GradientDescent(listed).trace(prompts), resamples=200)
+    return compare(model, traced(prompts, listed), resamples=200)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import opened
+from browsing import REDRAWN, opened
 
 import algoscope as ag
 from algoscope.algorithms import ConjugateGradients, GradientDescent, Newton, OrdinaryLeastSquares
@@ -80,8 +80,7 @@ def test_hover_shows_values_and_the_menu_changes_the_figures(browser, file):
     assert re.search(r"similarity\s*[\d.]+", shown.inner_text("#vg-tooltip-element"))
     before = shown.inner_html("[data-chart='map-errors']")
     shown.select_option("#algorithm", "ConjugateGradients")
-    shown.wait_for_timeout(300)
-    assert shown.inner_html("[data-chart='map-errors']") != before
+    shown.wait_for_function(REDRAWN, arg=["[data-chart='map-errors']", before])
     assert heard == []
     shown.close()
 

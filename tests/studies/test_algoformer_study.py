@@ -174,9 +174,12 @@ def test_candidates_have_names_of_their_own_and_a_path_of_ridge_regressions(task
     assert longest[0].trace(task.sample(2, seed=0)).stages[-1] == 2**20
 
 
-@pytest.mark.parametrize("task", [RepresentationRegression(dim=5, examples=12), ChainOfThought(7, 16, 2)], ids=str)
-def test_what_is_planted_is_found_on_the_study_s_own_list(monkeypatch, task):
-    monkeypatch.setitem(controls.SIZES, "smoke", measures.Sizes(80, 40, 20, 250, 12))
+@pytest.mark.parametrize(
+    ("task", "prompts"), [(RepresentationRegression(dim=5, examples=12), 250), (ChainOfThought(7, 16, 2), 80)], ids=str
+)
+def test_what_is_planted_is_found_on_the_study_s_own_list(monkeypatch, task, prompts):
+    """A prompt of a chain asks for many numbers, so that few prompts will do."""
+    monkeypatch.setitem(controls.SIZES, "smoke", measures.Sizes(80, 40, 20, prompts, 12))
     found = controls.planted(task, "smoke")
     assert found["named"]["kept"] == found["named"]["expected"] == 2 * len(controls.planted_steps(task))
     assert found["named"]["expected"] == (16 if task.inputs > 6 else 14)  # of fewer, six steps have solved the problem

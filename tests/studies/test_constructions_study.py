@@ -11,7 +11,7 @@ from algoscope import algorithms, constructions
 from algoscope.instrument import Instrument
 from algoscope.studies import study
 from algoscope.studies.constructions.claims import CLAIMS, everywhere, exactness, law, nowhere, order_in_c
-from algoscope.studies.constructions.controls import CONTROLS, GRADIENT_DESCENT, PLAIN, coinciding
+from algoscope.studies.constructions.controls import CONTROLS, GRADIENT_DESCENT, PLAIN, coinciding, counted, identified
 from algoscope.studies.constructions.controls import named as judged_by_the_instrument
 from algoscope.studies.constructions.measures import errors, grid, sizes
 from algoscope.studies.constructions.subjects import SUBJECTS, Comparison, Size
@@ -40,7 +40,7 @@ def test_what_is_not_a_number_is_as_bad_as_any():
 
 @pytest.mark.parametrize(
     ("name", "prompts"),
-    [("Newton, looped", 1000), ("gradient descent", 1000), ("AR series", 400), ("chain of thought", 300)],
+    [("Newton, looped", 1000), ("gradient descent", 1000), ("AR series", 250), ("chain of thought", 200)],
 )
 def test_the_instrument_names_what_was_planted(name, prompts):
     found = judged_by_the_instrument(CONTROLS[name], prompts, prompts)
@@ -75,11 +75,12 @@ def test_a_tie_of_steps_that_coincide_is_right_and_another_is_not():
     slow, fast = (algorithms.GradientDescent(4, rate=rate) for rate in (0.004, 0.011))
     control = CONTROLS["gradient descent"]
     tied = replace(control, listed=[slow, fast], expected={"loop 1": (fast.name, 1)}, empty=())
-    (row,) = judged_by_the_instrument(tied, 1000, 1000)["judged"]
+    instrument, verdict = identified(tied, 1000, 1000)
+    (row,) = counted(tied, instrument, verdict)[1]
     assert row["named"]
     assert row["same"] == [[slow.name, 1]]
     wrong = replace(tied, expected={"loop 1": (fast.name, 2)})
-    (row,) = judged_by_the_instrument(wrong, 1000, 1000)["judged"]
+    (row,) = counted(wrong, instrument, verdict)[1]
     assert not row["named"]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import filelock
 import pytest
 import torch
-from browsing import opened
+from browsing import REDRAWN, opened
 
 from algoscope import files, runs
 from algoscope.models import Index
@@ -139,7 +139,11 @@ def earlier_network(numbers):
 
 
 @pytest.mark.parametrize("change", [changed_rate, changed_steps, earlier_network])
-def test_what_was_trained_by_another_plan_is_told(folder, tmp_path, change):
+def test_what_was_trained_by_another_plan_is_told(folder, tmp_path, monkeypatch, change):
+    """Neither charts nor the pages of models tell of it, so that none are made."""
+    whole = study.find
+    monkeypatch.setattr(study, "find", lambda name: replace(whole(name), figures=lambda numbers: {}))
+    monkeypatch.setattr(page, "page", lambda record: "")
     results = files.read_json(folder / study.RESULTS)
     changed = [name for name, seeds in results["runs"].items() if "config" in next(iter(seeds.values()))][:1]
     for name in changed:
@@ -148,11 +152,12 @@ def test_what_was_trained_by_another_plan_is_told(folder, tmp_path, change):
     files.write_json(tmp_path / study.RESULTS, results)
     told = "Trained by an earlier plan, as stated below: "
     assert told not in (folder / study.PAGE).read_text()
-    page = html.unescape(study.build_page(tmp_path).read_text())
-    assert all(f"{told}{name}." in page for name in changed)
+    text = html.unescape(study.build_page(tmp_path).read_text())
+    assert all(f"{told}{name}." in text for name in changed)
 
 
-def test_what_is_finished_is_not_done_again(folder):
+def test_what_is_finished_is_not_done_again(folder, monkeypatch):
+    monkeypatch.setattr(study, "build_page", lambda place: place)
     name = files.read_json(folder / study.RESULTS)["study"]
     made = [path for path in folder.rglob("*") if path.name in ("model.safetensors", "state.safetensors")]
     made += list((folder / "measured").iterdir())
@@ -296,8 +301,7 @@ def test_the_page_is_built_from_the_numbers_alone(folder, tmp_path, browser):
         assert shown.evaluate("document.documentElement.scrollWidth") <= width
         before = shown.inner_html(f"[data-chart='{chart}']")
         shown.select_option("#model", index=-1 + shown.locator("#model option").count())
-        shown.wait_for_timeout(300)
-        assert shown.inner_html(f"[data-chart='{chart}']") != before
+        shown.wait_for_function(REDRAWN, arg=[f"[data-chart='{chart}']", before])
         shown.close()
     links = shown_links(file)
     assert len(links) == sum("verdict" in model for seeds in results["runs"].values() for model in seeds.values())

@@ -33,9 +33,15 @@ def content(run) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (folder.metrics, folder.model, folder.state, folder.summary)}
 
 
-def test_a_run_killed_at_twenty_random_moments_ends_with_the_same_bits(tmp_path):
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["algoscope.training"])
+@pytest.fixture(scope="module")
+def context() -> Any:
+    """Of processes that begin with everything imported, whichever test is the first to start one."""
+    found = multiprocessing.get_context("forkserver")
+    found.set_forkserver_preload(["algoscope.training"])
+    return found
+
+
+def test_a_run_killed_at_twenty_random_moments_ends_with_the_same_bits(tmp_path, context):
     expected = content(small(tmp_path / "straight"))
     chance, killed, folder = random.Random(0), 0, tmp_path / "killed"
     while killed < 20:
@@ -51,8 +57,7 @@ def test_a_run_killed_at_twenty_random_moments_ends_with_the_same_bits(tmp_path)
     assert content(small(folder)) == expected
 
 
-def test_a_run_that_is_told_to_stop_writes_a_checkpoint_first(tmp_path):
-    context = multiprocessing.get_context("forkserver")
+def test_a_run_that_is_told_to_stop_writes_a_checkpoint_first(tmp_path, context):
     folder = tmp_path / "told"
     process = context.Process(target=small, args=(folder, 500), kwargs={"checkpoint_every": 500})
     process.start()
@@ -88,7 +93,7 @@ def test_a_finished_run_is_not_run_again(tmp_path):
 
 def test_a_run_knows_how_long_it_took_with_all_its_attempts(tmp_path):
     def stop(records):
-        time.sleep(0.3)
+        time.sleep(0.05)
         if records[0]["step"] == 100:
             raise KeyboardInterrupt
 

@@ -13,7 +13,7 @@ CPU = torch.device("cpu")
 SETTINGS = Settings(steps=200, batch=8, warmup=20, precision="fp64", curriculum=Curriculum(2, 3, 30), log_every=10)
 
 
-def trained(members: list[Member], model=None, settings: Settings = SETTINGS, steps: int = 200) -> Population:
+def trained(members: list[Member], model=None, settings: Settings = SETTINGS, steps: int = 120) -> Population:
     population = Population.of(model or Transformer(2, 2, 16), members, settings, CPU)
     for _ in range(steps):
         population.step()

@@ -148,7 +148,9 @@ def slot_tokens(model: Index, generator: torch.Generator) -> Float[Tensor, "slot
     """What slots begin as."""
     if model.address == "token":
         return waves(model.slots, model.width, generator)
-    return torch.randn(model.slots, model.width, generator=generator)
+    tokens = torch.empty(model.slots, model.width)
+    draw_normal(tokens, 1.0, generator)
+    return tokens
 
 
 class IndexNetwork(Network):

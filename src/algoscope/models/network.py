@@ -125,6 +125,8 @@ class Norm(nn.LayerNorm):
 
 @torch.no_grad()
 def draw_normal(parameter: Tensor, deviation: float, generator: torch.Generator) -> None:
+    if parameter.is_meta:  # it has a shape alone, and to draw for it would load the compiler, which takes seconds
+        return
     parameter.copy_(torch.randn(parameter.shape, generator=generator) * deviation)
 
 
