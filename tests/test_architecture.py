@@ -42,7 +42,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "training": ({"models", "runs", "tasks"}, CORE),
     "matching": (set(), CORE),
     "reading": ({"algorithms", "matching", "models"}, CORE),
-    "steps": ({"algorithms", "reading"}, CORE),
+    "steps": ({"algorithms", "matching", "reading"}, CORE),
     "evidence": ({"matching", "reading", "steps"}, CORE),
     "experiments": ({"evidence", "matching", "steps", "symmetries"}, CORE),
     "verdict": (

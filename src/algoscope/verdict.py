@@ -197,14 +197,24 @@ class Verdict:
         """The measure that orders candidates."""
         return next(iter(self.matches))
 
-    @cached_property
+    @property
     def laws(self) -> dict[str, RateLaw]:
         """How the matching step grows, by the first measure: for algorithms that are named, and one of each method."""
+        return {name: self.law(name) for name in self.with_laws}
+
+    @cached_property
+    def with_laws(self) -> tuple[str, ...]:
+        """The algorithms of which there is a law."""
         found = {} if self.task.labels else self.matches[self.measure]  # a law takes similarities that change smoothly
         numbered = [name for name, match in found.items() if sum(isinstance(step, int) for step in match.steps) > 2]
         often = [name for name in self.named if name in numbered]
         one = {self.method_of(name): name for name in reversed([*often, *numbered])}
-        return {name: self.law(name) for name in dict.fromkeys([*often, *one.values()])}
+        return tuple(dict.fromkeys([*often, *one.values()]))
+
+    def law_of(self, method: str) -> RateLaw | None:
+        """That of the algorithm of a method which is named most often."""
+        name = next((name for name in self.with_laws if self.method_of(name) == method), None)
+        return None if name is None else self.law(name)
 
     def law(self, name: str) -> RateLaw:
         """The same of one algorithm."""

@@ -81,12 +81,10 @@ class Kaczmarz(Algorithm):
 
 
 def _sweep(w: Tensor, order: Tensor, x: Tensor, projections: Tensor, y: Tensor) -> None:
-    """Changes w [points, batch, dim, targets] in place. Prefix by prefix, all that a projection needs fits the cache,
-    which is many times as fast as one example of all prefixes at a time.
-    """
+    """Changes w [points, batch, dim, targets] in place: example after example, of all prefixes that have so many."""
     first = torch.arange(x.shape[0], device=x.device) * x.shape[1]  # of the points of each sequence, once they are flat
     rows, moves, targets = (part.flatten(0, 1) for part in (x[..., None], projections[..., None], y[:, :, None]))
-    for t in range(1, x.shape[1]):
-        for index in (first[:, None] + order[:, t, :t]).mT.contiguous():
-            answer = (rows.index_select(0, index) * w[t]).sum(1, keepdim=True)
-            w[t].addcmul_(moves.index_select(0, index), targets.index_select(0, index) - answer)
+    for k, places in enumerate((first[:, None, None] + order).permute(2, 1, 0).contiguous()):
+        index, own = places[k + 1 :].flatten(), w[k + 1 :].flatten(0, 1)
+        answer = (rows.index_select(0, index) * own).sum(1, keepdim=True)
+        own.addcmul_(moves.index_select(0, index), targets.index_select(0, index) - answer)
