@@ -6,6 +6,8 @@ two means is resampled as a ratio: to resample the influences on it as if it wer
 few sequences make up much of the lower mean (benchmarks/coverage.py).
 """
 
+import functools
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -16,6 +18,7 @@ LARGEST_RATIO = 1e6  # stands for the ratio of a resample that has no spread
 FEW = 10  # sequences that make up the spread of a cell: with fewer, of at least 20 times as many, outliers dominate
 
 
+@functools.lru_cache(maxsize=4)  # one stage after the other is resampled in the same way
 def resampling(batch: int, resamples: int, seed: int) -> Float[Tensor, "resamples batch"]:
     """Rows of weights that sum to 1; `resampling @ values` holds the means of `values` over resampled sequences."""
     drawn = torch.randint(batch, (resamples, batch), generator=stream("bootstrap", seed))

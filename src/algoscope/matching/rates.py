@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from algoscope.matching.bootstrap import percentiles, resampling
@@ -235,12 +235,17 @@ class _Search:
             factors = start.clamp(min=1e-9) ** (1 - share) * stop.clamp(min=1e-9) ** share
             place = torch.log1p(factors if law == "exponential" else start + (stop - start) * share)
             column = (place - self.first) / (self.last - self.first) * (DENSE - 1)
-            column = column.clamp(0, DENSE - 1).expand(len(self.dense), -1)
+            column = column.clamp(0, DENSE - 1)
             middle = column.round().long().clamp(1, DENSE - 2)
-            f, row = column - middle, self.dense[:, i]  # the parabola through three neighbors
-            sides = row.gather(1, middle - 1) * (f * (f - 1) / 2) + row.gather(1, middle + 1) * (f * (f + 1) / 2)
-            total = total + row.gather(1, middle) * (1 - f.square()) + sides
+            f, low, here, high = column - middle, *(self._at(i, middle + k) for k in (-1, 0, 1))
+            sides = low * (f * (f - 1) / 2) + high * (f * (f + 1) / 2)  # the parabola through three neighbors
+            total = total + here * (1 - f.square()) + sides
         return total / len(way)
+
+    def _at(self, i: int, places: Int[Tensor, "draws_or_1 paths"]) -> Float[Tensor, "draws paths"]:
+        """The similarity of a stage at some places, which all draws may have in common."""
+        row = self.dense[:, i]
+        return row[:, places[0]] if len(places) == 1 else row.gather(1, places)
 
 
 def _pairs(places: Tensor, law: str) -> Float[Tensor, "pairs 2"]:
