@@ -268,7 +268,7 @@ def the_truth(model, task) -> dict[str, Answer]:
 def test_the_truth_is_always_right():
     rates = score(the_truth, EVERY)["regression"]
     assert {rates["planted"][name]["rate"] for name in rates["planted"] if name != "models"} == {1.0}
-    assert rates["certain_when_absent"]["rate"] == 0
+    assert rates["certain_when_absent"]["rate"] == rates["wrong_step_when_absent"]["rate"] == 0
     assert rates["false_alarms"]["rate"] == 0
     assert rates["planted"]["models"] == 2
 
@@ -281,6 +281,7 @@ def test_one_answer_to_all_is_as_often_right_as_it_is_the_truth():
     assert own["exact_when_certain"]["rate"] is None
     assert rates["by_algorithm"]["Newton"]["right_when_certain"]["rate"] == 1.0
     assert rates["certain_when_absent"]["rate"] == pytest.approx(3 / 4)  # of a mixture of Newton's steps it is right
+    assert rates["wrong_step_when_absent"]["rate"] == 0  # it names a method, and no step
     assert rates["certain_when_absent_by_algorithm"]["Newton"]["rate"] == 0
     assert rates["certain_when_absent"]["low"] < 3 / 4
     assert rates["false_alarms"]["rate"] == 1

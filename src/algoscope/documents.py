@@ -30,6 +30,7 @@ RATE: Schema = {"rate": float, "low": float, "high": float}
 OPTIONAL_RATE: Schema = dict.fromkeys(("rate", "low", "high"), Number)  # None: it was never certain
 RATES: Schema = {  # of one family of tasks
     "certain_when_absent?": RATE,
+    "wrong_step_when_absent?": RATE,
     "planted": {
         "models": int,
         **dict.fromkeys(("certain", "sure?", "right_when_certain", "planted_among_the_kept"), RATE),

@@ -18,8 +18,9 @@ from algoscope.controls.catalog import FAMILIES, controls_of
 from algoscope.controls.measuring import Files, Part, measured, merged, part_of
 from algoscope.controls.scoring import Identify, summaries
 
-RATES = {  # what is shown, and where it is among the rates of a family; the first is what a verdict is to be judged by
-    "off the list: sure, and wrong": ("certain_when_absent",),
+RATES = {  # what is shown, and where it is among the rates of a family; the first two are what a verdict is judged by
+    "off the list: certain of one step, and wrong": ("wrong_step_when_absent",),
+    "off the list: sure of a step or a method, and wrong": ("certain_when_absent",),
     "false alarms where there is nothing": ("false_alarms",),
     "planted: sure of a step or a method": ("planted", "sure"),
     "planted: sure of one step": ("planted", "certain"),

@@ -109,9 +109,13 @@ def trust(family: str) -> str:
     if rates is None:
         return f"How far to trust this: no controls were measured for tasks of the family {family!r}."
     planted, alarms, absent = rates["planted"], rates["false_alarms"], rates.get("certain_when_absent")
-    wrong = f"with the planted algorithm off the list it was sure of a wrong one at {_rate(absent)} of the stages; "
+    strict, wrong = rates.get("wrong_step_when_absent"), ""
+    if absent:
+        certain = f"certain of a wrong step at {_rate(strict)} of the stages, and " if strict else ""
+        sure = f"sure of a wrong step or method at {_rate(absent)}"
+        wrong = f"with the planted algorithm off the list it was {certain}{sure}; "
     return (
-        f"How far to trust this: {wrong if absent else ''}on {planted['models']} planted models of this family it was "
+        f"How far to trust this: {wrong}on {planted['models']} planted models of this family it was "
         f"certain at {_rate(planted['certain'])} of the stages before saturation, and right at "
         f"{_rate(planted['right_when_certain'])} of those of which it was sure; of {alarms['models']} models with "
         f"nothing to find, {_rate(alarms)} raised an alarm."

@@ -8,7 +8,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -223,6 +223,7 @@ def summary(models: Sequence[Outcome]) -> dict[str, Any]:
         found["planted"] = {"models": len(listed), **rates(listed)}
         found |= {f"by_{name}": _parts(key, listed, rates) for name, key in TABLES.items()}
     if missing := kinds.get("unlisted"):
+        found["wrong_step_when_absent"] = fooled(missing, "certain")
         found["certain_when_absent"] = fooled(missing)
         tables = {**TABLES, "group": "group"}
         found |= {f"certain_when_absent_by_{name}": _parts(key, missing, fooled) for name, key in tables.items()}
@@ -254,10 +255,10 @@ def rates(models: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def fooled(models: Sequence[Outcome]) -> dict[str, Any]:
-    """How often it is sure, and wrong, where the right step is not on the list."""
+def fooled(models: Sequence[Outcome], how: Literal["sure", "certain"] = "sure") -> dict[str, Any]:
+    """How often it is sure of a step or a method, or certain of one step, and wrong: the right step is not listed."""
     stages = [[row for row in model["stages"] if row["unsaturated"]] for model in models]
-    return share([[row["sure"] and not row["right"] for row in rows] for rows in stages])
+    return share([[row[how] and not row["right"] for row in rows] for rows in stages])
 
 
 def alarms(models: Sequence[Outcome]) -> dict[str, Any]:

@@ -136,6 +136,7 @@ def _rates(rates: Mapping[str, Any] | None, family: str) -> dict[str, Any]:
     planted, alarms = own["planted"], own["false_alarms"]
     sure = "sure" if "sure" in planted else "certain"  # of a step or a method, or of a step alone
     found = {
+        "Off the list: certain of one step, and wrong": own.get("wrong_step_when_absent"),
         f"Off the list: {sure} of something else": own.get("certain_when_absent"),
         f"Certain of one step, at the stages of {planted['models']} planted models before saturation": planted[
             "certain"
