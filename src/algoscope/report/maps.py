@@ -1,7 +1,6 @@
 """Maps: a color for each pair of a stage and a step, or for each entry of a matrix."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import altair as alt
 
@@ -14,6 +13,7 @@ LEGENDS = {
     "decodability": "R² above the null's",
     "wrong reads": "share of equal reads",
 }
+BY_RANK = alt.EncodingSortField(field="rank", op="min", order="ascending")
 SHARED = (0.0, 1.0)  # what the colors of every map mean, so that the maps of a page can be compared
 
 
@@ -31,10 +31,10 @@ def similarity_map(
     Stages that beat no null are faint. They stand in the `order` given, or in that of their numbers. All maps have one
     scale of colors, on which bright is close.
     """
-    closer, rows = "larger" if larger_is_closer else "smaller", list(records)
-    base = alt.Chart(inline(rows)).encode(
+    closer = "larger" if larger_is_closer else "smaller"
+    base = alt.Chart(inline(downward(list(records)))).encode(
         x=stage_axis(stage_title, order),
-        y=alt.Y("step:O", title=step_title, sort=downward(rows), axis=alt.Axis(labelOverlap=True)),
+        y=alt.Y("step:O", title=step_title, sort=BY_RANK, axis=alt.Axis(labelOverlap=True)),
     )
     cells = base.mark_rect().encode(
         opacity=alt.condition("datum.none", alt.value(0.15), alt.value(1)),
@@ -56,12 +56,15 @@ def similarity_map(
     return layered(cells, ties, best).properties(title=title, width=420, height=300)
 
 
-def downward(rows: Sequence[Record]) -> list[Any]:
-    """Steps from the last to the first, and names above the numbers."""
+def downward(rows: Sequence[Record]) -> list[Record]:
+    """With a rank for each step, from the last to the first, names above the numbers: to list hundreds of steps in
+    order takes Altair seconds, because it copies and checks the list again and again.
+    """
     steps = dict.fromkeys(row["step"] for row in rows)
     numbers = sorted((step for step in steps if isinstance(step, int)), reverse=True)
     names = [step for step in steps if not isinstance(step, int)]
-    return [str(step) for step in (*names, *numbers)] if names else numbers  # a column of both is one of texts
+    ranks = {step: rank for rank, step in enumerate((*names, *numbers))}
+    return [{**row, "rank": ranks[row["step"]]} for row in rows]
 
 
 def experiment_map(records: Iterable[Record], order: Sequence[str]) -> alt.LayerChart:
