@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Bytecode is kept, where it was made: without it each of the many processes below compiles torch anew, 4 s a time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test lint benchmark clean
+.PHONY: demo check test all-tests lint benchmark clean
 
 demo: .venv/ready
 	$(BIN)/algoscope demo
@@ -14,7 +14,11 @@ check: .venv/ready-for-tests lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal \
 		tests/test_architecture.py tests/test_vocabulary.py tests/algorithms tests/symmetries tests/tasks tests/matching
 
-test: .venv/ready-for-tests lint
+# Pyright leaves a core idle.
+test: .venv/ready-for-tests
+	$(MAKE) --no-print-directory --jobs=2 lint all-tests
+
+all-tests: .venv/ready-for-tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: .venv/ready-for-tests

@@ -1,5 +1,6 @@
 """Shapes and types in signatures are checked while the tests run."""
 
+import gc
 from collections.abc import Iterator
 
 import jaxtyping
@@ -7,6 +8,7 @@ import pytest
 from browsing import CHROMIUM
 from playwright.sync_api import Browser, sync_playwright
 
+gc.set_threshold(100_000, 20, 20)  # few cycles are made: to look for them all the time costs 5% of the time
 jaxtyping.install_import_hook("algoscope", "beartype.beartype")
 
 

@@ -47,7 +47,7 @@ def test_the_demo_trains_identifies_and_writes_its_page_which_can_be_built_again
     built = tmp_path / "reports" / folder.name
     assert (built / page.name).read_text() == page.read_text()
     assert {file.suffix for file in (built / "figures").iterdir()} == {".png", ".svg", ".pdf"}
-    identified = here("identify", str(folder), "--prompts", "50", "--fit-on", "50")
+    identified = here("identify", str(folder), "--prompts", "50", "--fit-on", "50", "--algorithms", "newton,gd")
     assert identified.returncode == 0, identified.stderr
     assert "algoscope identify" in page.read_text()
 

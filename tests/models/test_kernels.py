@@ -31,8 +31,8 @@ def difference(sequences, members, length, heads, width, reach, precision=torch.
     return [float(((a.float() - b).norm() / b.norm()).detach()) for a, b in zip(found, wanted, strict=True)]
 
 torch.manual_seed(0)
-shapes = [(4, 2, 41, 2, 16), (1, 1, 81, 2, 32), (2, 2, 5, 1, 16), (2, 1, 33, 1, 64), (3, 3, 1, 2, 16)]
-rows = [difference(*shape, reach) for shape in shapes for reach in (shape[2], 0, 1, 5, 33, 40)]
+shapes = [(4, 2, 41, 2, 16), (1, 1, 81, 1, 32), (2, 2, 5, 1, 16), (1, 1, 33, 1, 64), (3, 3, 1, 2, 16)]
+rows = [difference(*shape, reach) for shape in shapes for reach in (shape[2], 0, 1, 5, 40)]
 rows += [difference(4, 4, 41, 2, 16, reach, torch.float32) for reach in (41, 0)]  # each sequence has its own
 print(json.dumps(rows))
 """

@@ -207,6 +207,7 @@ class _Search:
         self.first, self.last = float(places[0]), float(places[-1])
         self.places = torch.linspace(self.first, self.last, DENSE, dtype=torch.float64)
         self.dense = matrices @ spline(places, self.places).mT
+        self.rough = self.dense.float()  # half the work, where one of few places is chosen
 
     def best(self, law: str) -> _Path:
         """The ends are found among `COARSE` places each, then in `PASSES` passes closer to the best of each draw."""
@@ -230,22 +231,22 @@ class _Search:
         """Mean similarity along each path, in each draw."""
         start, stop = torch.expm1(ends).unbind(-1)
         way = (self.stages - self.stages[0]) / (self.stages[-1] - self.stages[0])
-        total = torch.zeros((), dtype=torch.float64)
+        total = torch.zeros(())
         for i, share in enumerate(way.tolist()):
             factors = start.clamp(min=1e-9) ** (1 - share) * stop.clamp(min=1e-9) ** share
             place = torch.log1p(factors if law == "exponential" else start + (stop - start) * share)
             column = (place - self.first) / (self.last - self.first) * (DENSE - 1)
             column = column.clamp(0, DENSE - 1)
             middle = column.round().long().clamp(1, DENSE - 2)
-            f, low, here, high = column - middle, *(self._at(i, middle + k) for k in (-1, 0, 1))
+            low, here, high = (self._at(i, middle + k) for k in (-1, 0, 1))
+            f = (column - middle).to(here)
             sides = low * (f * (f - 1) / 2) + high * (f * (f + 1) / 2)  # the parabola through three neighbors
             total = total + here * (1 - f.square()) + sides
         return total / len(way)
 
     def _at(self, i: int, places: Int[Tensor, "draws_or_1 paths"]) -> Float[Tensor, "draws paths"]:
         """The similarity of a stage at some places, which all draws may have in common."""
-        row = self.dense[:, i]
-        return row[:, places[0]] if len(places) == 1 else row.gather(1, places)
+        return self.rough[:, i, places[0]] if len(places) == 1 else self.dense[:, i].gather(1, places)
 
 
 def _pairs(places: Tensor, law: str) -> Float[Tensor, "pairs 2"]:
