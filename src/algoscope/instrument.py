@@ -201,12 +201,11 @@ class Instrument:
         bar: Parts,
     ) -> Evidence:
         states = open_model(model, self.task, stages, norm)
-        if not self.task.labels:  # of labels, no token shows which is right
-            check_answers_unseen(states, self.sample, self.at)
         reader = self.reader.chosen(states)
         if isinstance(reader, LinearProbe) and isinstance(self.setting.measure, ErrorSimilarity):
             done = bar.part("model", self.fitting.batch + self.sample.batch)
-            seen = reader.seen(states, self.fitting)
+            check_answers_unseen(states, self.sample, self.at)
+            seen = reader.seen(states, self.fitting, self.steps.weights)
             probe = fit(seen, self.fitting, self.steps.weights, done)
             return ProbeEvidence(probe, self.steps, self.setting, confidence, weights and self._weighable(), done)
         reading = reader.fit(states, self.fitting)

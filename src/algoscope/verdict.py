@@ -97,7 +97,7 @@ class StageVerdict:
     def words(self) -> str:
         """What it may be."""
         if not self.informative:
-            return "right too often, or too much the same, to tell algorithms apart"
+            return "right too often, or the same for every query: it cannot tell algorithms apart"
         if self.null:
             return "none: no algorithm beats the null"
         names = dict.fromkeys(name for name, _ in self.agreed)
@@ -200,10 +200,10 @@ class Verdict:
     @property
     def laws(self) -> dict[str, RateLaw]:
         """How the matching step grows, by the first measure: for algorithms that are named, and one of each method."""
-        return {name: self.law(name) for name in self.with_laws}
+        return {name: self.law(name) for name in self.algorithms_with_laws}
 
     @cached_property
-    def with_laws(self) -> tuple[str, ...]:
+    def algorithms_with_laws(self) -> tuple[str, ...]:
         """The algorithms of which there is a law."""
         found = {} if self.task.labels else self.matches[self.measure]  # a law takes similarities that change smoothly
         numbered = [name for name, match in found.items() if sum(isinstance(step, int) for step in match.steps) > 2]
@@ -211,10 +211,10 @@ class Verdict:
         one = {self.method_of(name): name for name in reversed([*often, *numbered])}
         return tuple(dict.fromkeys([*often, *one.values()]))
 
-    def law_of(self, method: str) -> RateLaw | None:
-        """That of the algorithm of a method which is named most often."""
-        name = next((name for name in self.with_laws if self.method_of(name) == method), None)
-        return None if name is None else self.law(name)
+    def law_of(self, method: str) -> tuple[str, RateLaw | None]:
+        """The algorithm of a method which is named most often, and its law if it has one."""
+        name = next((name for name in self.algorithms_with_laws if self.method_of(name) == method), "")
+        return name, self.law(name) if name else None
 
     def law(self, name: str) -> RateLaw:
         """The same of one algorithm."""

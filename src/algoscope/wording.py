@@ -34,7 +34,7 @@ def _summary(verdict: Verdict, held: Sequence[StageVerdict]) -> str:
     tied = "" if alone or min(sure) else ", tied with others"
     incomplete = all(found.misfit.incomplete for found in own) and not min(sure)
     rest = "; no known algorithm fully explains them" if incomplete else ""
-    law, speed = verdict.law_of(method), ""
+    (_, law), speed = verdict.law_of(method), ""
     if law is not None and law.law == "linear" and law.low > 0:
         speed = f", about {law.growth:.2g} step{'' if f'{law.growth:.2g}' == '1' else 's'} a stage"
     elif law is not None and law.law == "exponential" and law.low > 1:
@@ -102,7 +102,8 @@ def _empty(verdict: Verdict) -> str:
     if barred:
         words += f" At {_where(verdict, barred)} experiments exclude all that beat the null."
     if right:
-        words += f" At {_where(verdict, right)} too few answers are wrong, or differ, to tell algorithms apart."
+        reason = "nearly all answers are right, or the same for every query: they cannot tell algorithms apart"
+        words += f" At {_where(verdict, right)} {reason}."
     return words.strip()
 
 
@@ -190,8 +191,9 @@ def _rates(verdict: Verdict) -> str:
     """How the matching steps grow, for the algorithm of each method that is named most often."""
     growth = []
     often = [method for method in verdict.methods if 2 * verdict.count(method) >= verdict.count(verdict.methods[0])]
-    first = {verdict.method_of(name): name for name in reversed(verdict.with_laws)}
-    for name, law in ((first[method], verdict.law(first[method])) for method in often if method in first):
+    for name, law in map(verdict.law_of, often):
+        if law is None:
+            continue
         times = f"{law.growth:.2f} ({verdict.confidence:.0%} CI {law.low:.2f} to {law.high:.2f})"
         where = spans(law.used, verdict.trace.stages)
         if law.law == "linear" and law.low > 0:

@@ -47,7 +47,7 @@ def instrument(**options: bool) -> Instrument:
 def test_states_that_hold_weights_are_read_through_their_products_with_x(monkeypatch, algorithm, most):
     monkeypatch.setattr(views, "LARGEST", most)
     step = algorithm.trace(TASK.sample(1, seed=0)).stages[0]
-    found = instrument(weights=True).identify(shown(algorithm, weights=True), weights=False).stages[0]
+    found = instrument(contains_weights=True).identify(shown(algorithm, weights=True), weights=False).stages[0]
     assert found.agreed == ((algorithm.name, step),)
     plain = instrument().identify(shown(algorithm, weights=True), weights=False).stages[0]
     assert plain.null
@@ -83,3 +83,31 @@ def test_a_model_that_sees_the_answer_is_refused(monkeypatch):
     monkeypatch.setattr(LinearRegression, "encode", shows_targets)
     with pytest.raises(ValueError, match="sees the target that it is asked for, that of position 10"):
         ag.identify(network("causal"), TASK, **few)
+
+
+class Sees(torch.nn.Module):
+    """Its state is the next token, which shows the target, beside a large number; or its own token, with noise."""
+
+    def __init__(self, noise: float = 0.0) -> None:
+        super().__init__()
+        self.noise, self.own = noise, torch.nn.Identity()
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        state = torch.nn.functional.pad(tokens.roll(-1, 1), (0, 1), value=3e4)
+        return self.own(tokens + self.noise * torch.randn_like(tokens) if self.noise else state)
+
+
+def test_a_leak_is_noticed_beside_a_large_number_and_noise_is_none():
+    few = {"stages": ["own"], "algorithms": [OrdinaryLeastSquares()], "prompts": 31, "fit_on": 31}
+    with pytest.raises(ValueError, match="stage 'own' sees the target"):
+        ag.identify(Sees(), TASK, **few)
+    assert ag.identify(Sees(noise=0.1), TASK, **few).stages
+
+
+def test_increments_are_of_states_as_they_are_and_of_one_width():
+    tokens = TASK.encode(TASK.sample(2, seed=0).x, TASK.sample(2, seed=0).y)
+    with pytest.raises(ValueError, match="increments need stages of one width"):
+        views.increments({"a": tokens, "b": tokens[..., :1]}, tokens)
+    network = Transformer(layers=1, heads=1, width=8).build(TASK.inputs, TASK.outputs, TASK.length, torch.Generator())
+    with pytest.raises(ValueError, match="norm must be 'none'"):
+        instrument(increments=True).identify(network, norm="each")

@@ -12,9 +12,8 @@ from torch import Tensor
 from algoscope.matching.measures import HALF, Agreement, shared_labels
 from algoscope.trace import Trace
 
-FEWEST_WRONG = (
-    0.05  # of the reads of a look-up: with fewer it says nothing about the search; nor with fewer that differ
-)
+FEWEST_WRONG = 0.05  # of the reads of a look-up: with fewer it says nothing about the search
+FEWEST_DIFFERENT = 0.05  # of the reads, from one query of a prompt to the next: likewise
 
 
 def distances(trace: Trace) -> Float[Tensor, "stages batch queries"]:
@@ -84,7 +83,7 @@ class WrongReads(Agreement):
             (reads != reads.roll(1, 2)).double().mean((1, 2)).cpu() if reads.shape[2] > 1 else torch.ones(len(reads))
         )
         wrong = self.counted(trace, at)[..., at].double().mean((1, 2))
-        return (wrong >= FEWEST_WRONG) & (differ >= FEWEST_WRONG)
+        return (wrong >= FEWEST_WRONG) & (differ >= FEWEST_DIFFERENT)
 
 
 class ReadsWhileSearching(WrongReads):

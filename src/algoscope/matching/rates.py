@@ -246,7 +246,9 @@ class _Search:
 
     def _at(self, i: int, places: Int[Tensor, "draws_or_1 paths"]) -> Float[Tensor, "draws paths"]:
         """The similarity of a stage at some places, which all draws may have in common."""
-        return self.rough[:, i, places[0]] if len(places) == 1 else self.dense[:, i].gather(1, places)
+        if len(places) == 1 < len(self.dense):
+            return self.rough[:, i, places[0]]
+        return self.dense[:, i].gather(1, places.expand(len(self.dense), -1))
 
 
 def _pairs(places: Tensor, law: str) -> Float[Tensor, "pairs 2"]:

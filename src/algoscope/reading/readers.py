@@ -7,6 +7,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
+from algoscope import arguments
 from algoscope.contracts import Memory, Reader, Reading, States, Task
 from algoscope.matching.lookups import of_points
 from algoscope.models import Network
@@ -27,8 +28,9 @@ class LinearProbe(Reader):
     form. Where answers are labels it is binarized: 1 above one half, or the label with the largest prediction; and what
     a network says itself is a last stage, "answers".
 
-    Of `increments` it reads what each stage adds to the one before: a stream that keeps earlier steps holds them all.
-    Where states hold `weights` w instead of predictions x·w, it reads them together with their products with x.
+    Of `increments` it reads what each stage adds to the one before, and the first as it is: a stream that keeps earlier
+    steps holds them all. Where a state `contains_weights` w instead of predictions x·w, it is read with its products
+    with x.
 
     `width` is that of the states which it writes for planted models: a random rotation of the values and of distractors
     as large as the targets.
@@ -36,16 +38,27 @@ class LinearProbe(Reader):
 
     width: int = 32
     increments: bool = False
-    weights: bool = False
+    contains_weights: bool = False
+
+    def __post_init__(self) -> None:
+        arguments.integer("width", self.width, 1)
+        arguments.boolean("increments", self.increments)
+        arguments.boolean("contains_weights", self.contains_weights)
 
     def applies(self, states: States) -> bool:
         return True
 
-    def seen(self, states: States, prompts: Prompts) -> States:
-        """The states as they are read; what that needs is fitted on prompts that no comparison sees."""
+    def seen(self, states: States, prompts: Prompts, weights: Float[Tensor, "positions"] | None = None) -> States:
+        """The states as they are read; what that needs is fitted on prompts that no comparison sees, at positions that
+        have `weights`, by default the same.
+        """
         if self.increments:
+            if states.norm != "none":
+                raise ValueError(
+                    f"increments are differences of states as they are: norm must be 'none', got {states.norm!r}"
+                )
             states = replace(states, view=increments)
-        return replace(states, view=with_products(states, prompts)) if self.weights else states
+        return replace(states, view=with_products(states, prompts, weights)) if self.contains_weights else states
 
     def fit(self, states: States, prompts: Prompts) -> Reading:
         probe = fit(self.seen(states, prompts), prompts)

@@ -157,7 +157,8 @@ def called(verdict: Verdict, known: Mapping[str, Trace]) -> str | None:
     stages = [(m, verdict.stages[m]) for m in _before_last(verdict) if verdict.stages[m].informative]
     matches, found = verdict.matches[verdict.measure], []
     for (name, trace), algorithm in zip(known.items(), verdict.algorithms, strict=True):
-        fixed = (trace.values == trace.values[..., :1]).flatten(1).all(1).tolist()
+        several = trace.values.shape[-1] > 1
+        fixed = ((trace.values == trace.values[..., :1]).flatten(1).all(1) & several).tolist()
         named = [(m + 1, stage) for m, stage in stages if not fixed[m]]
         alike = all(float(matches[algorithm].similarity[m, m]) > HALF for m, _ in stages if fixed[m])
         alone = all(len(stage.agreed) == 1 and stage.clear for _, stage in named)
