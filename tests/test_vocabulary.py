@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src" / "algoscope").rglob("*.py"))
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *SOURCES]
@@ -88,20 +86,22 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.attr
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=lambda file: str(file.relative_to(ROOT)))
-def test_names_use_the_words_of_the_field(file):
-    for line, name in names(ast.parse(file.read_text())):
-        assert name not in NAMES, f"line {line}: {name} is {NAMES[name]}"
-        for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name):
-            assert word.lower() not in WORDS, f"line {line}: {name}: {word} is {WORDS[word.lower()]}"
+def test_names_use_the_words_of_the_field():
+    for file in SOURCES:
+        for line, name in names(ast.parse(file.read_text())):
+            assert name not in NAMES, f"{file.name}, line {line}: {name} is {NAMES[name]}"
+            for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name):
+                assert word.lower() not in WORDS, f"{file.name}, line {line}: {name}: {word} is {WORDS[word.lower()]}"
 
 
-@pytest.mark.parametrize("file", TEXTS, ids=lambda file: str(file.relative_to(ROOT)))
-def test_sentences_use_the_words_of_the_field(file):
-    text = " ".join(file.read_text().split()).lower()
-    for phrase in PHRASES:
-        known = file.is_relative_to(ROOT / "src") and any(file.match(where) and phrase == own for where, own in ON_FILE)
-        assert known or phrase.lower() not in text, f"{phrase!r} stands in {file.name}"
+def test_sentences_use_the_words_of_the_field():
+    for file in TEXTS:
+        text = " ".join(file.read_text().split()).lower()
+        for phrase in PHRASES:
+            known = file.is_relative_to(ROOT / "src") and any(
+                file.match(where) and phrase == own for where, own in ON_FILE
+            )
+            assert known or phrase.lower() not in text, f"{phrase!r} stands in {file.name}"
 
 
 def test_words_of_ours_are_seen():

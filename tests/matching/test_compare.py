@@ -121,11 +121,13 @@ METHODS = [
     Ridge(ridge=0.5),
 ]
 
+TRIALS = 60
+
 
 def test_a_random_trace_matches_nothing():
     """Neither predictions that ignore x, large or small, nor those of random weights; by errors nor by weights."""
     none = {(method.name, kind): 0 for method in METHODS for kind in ("large", "small", "random weights", "by weights")}
-    for trial in range(100):
+    for trial in range(TRIALS):
         prompts = TASK.sample(100, seed=2000 + trial)
         generator = torch.Generator().manual_seed(trial)
         weights = torch.randn(1, *prompts.x.shape, generator=generator, dtype=torch.float64)
@@ -141,7 +143,7 @@ def test_a_random_trace_matches_nothing():
             for kind, said in zip(values, match.none, strict=True):
                 none[method.name, kind] += said
             none[method.name, "by weights"] += compare(alone, known, measure="weights", resamples=200).none[0]
-    assert min(none.values()) >= 95, none
+    assert min(none.values()) >= 0.95 * TRIALS, none
 
 
 def test_a_trace_beats_the_null_where_it_should():
